@@ -88,7 +88,14 @@ impl NamedValue {
                 .help("write `{ select: JMESPath, from: \"{{…}}\" }`");
             return None;
         };
-        let select = Spanned::new(select.to_owned(), place("/select", compiler));
+        let select_at = place("/select", compiler);
+        let Some(select) = select.as_str() else {
+            compiler
+                .error(Code::WrongType, select_at, "expected a string: `select` is a JMESPath")
+                .help("for example `select: \"[].{id: id, name: name}\"`");
+            return None;
+        };
+        let select = Spanned::new(select.to_owned(), select_at);
         let selection = SelectExpression::compile(&select, compiler);
         let from_at = place("/from", compiler);
         warn_of_text(from, from_at, compiler);
@@ -114,10 +121,11 @@ impl NamedValue {
 }
 
 /// The keys of `{ select: …, from: … }`; `None` for any other value.
-fn selection_keys(value: &Value) -> Option<(&str, Option<&Value>)> {
+fn selection_keys(value: &Value) -> Option<(&Value, Option<&Value>)> {
     let fields = value.as_object()?;
-    let select = fields.get("select")?.as_str()?;
-    fields.keys().all(|key| key == "select" || key == "from").then(|| (select, fields.get("from")))
+    let (select, from) = (fields.get("select")?, fields.get("from"));
+    let is_selection = select.is_string() || from.is_some();
+    (is_selection && fields.keys().all(|key| key == "select" || key == "from")).then_some((select, from))
 }
 
 /// Reports a `from` that is fixed text, in which there is nothing to select.

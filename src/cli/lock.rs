@@ -4,7 +4,7 @@ use super::pack_project::{PackProject, PacksToResolve, differences, print_failur
 use super::{Exit, LockArgs, Output};
 use crate::compile::FileBuffers;
 use crate::diagnostic::count_noun;
-use crate::pack_source::{LOCK_NAME, LockedPack, PackSource};
+use crate::pack_source::{LOCK_NAME, LockedPack, PackHosts, PackSource};
 
 /// Locks the packs of a manifest, or says which are not.
 pub(super) fn run(arguments: &LockArgs, output: &Output) -> anyhow::Result<Exit> {
@@ -44,8 +44,13 @@ fn check(project: &PackProject<'_>) -> anyhow::Result<Exit> {
 
 fn compare_with_remotes(project: &PackProject<'_>) -> anyhow::Result<Exit> {
     let mut exit = Exit::Success;
+    let lockable_packs = project.load(&project.lock, FileBuffers::default()).lockable_packs;
     for (key, locked) in &project.lock.packs {
-        let now = match project.remote_revision(key, &locked.source) {
+        let lockable = lockable_packs.iter().find(|lockable| lockable.key == *key);
+        // Which pack names one that the manifest no longer has is not in the lock.
+        let hosts = lockable
+            .map_or(if key.contains('/') { PackHosts::Public } else { PackHosts::Any }, |lockable| lockable.hosts);
+        let now = match project.remote_revision(&locked.source, hosts) {
             Ok(now) => now,
             Err(error) => {
                 exit = print_failure(&error.context(format!("pack `{key}`")), project.output);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::pack_file_text::{indented_lines, visible_line};
+use super::pack_file_text::{indented_lines, visible_lines};
 use super::pack_project::PackProject;
 use crate::catalog::build;
 use crate::compile::{FileBuffers, GrantUse, PackVariable, ValueOrigin};
@@ -223,7 +223,7 @@ impl ShownGrantUse {
         let text = match &value {
             Value::Object(keys) => {
                 let lines: String = keys.iter().map(|(key, value)| entry_with_lines(key, value, INDENT)).collect();
-                lines.lines().map(visible_line).collect()
+                visible_lines(&lines)
             }
             Value::Null => {
                 strings.push(report.sources.text_of(at).to_owned());

@@ -16,9 +16,9 @@ use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, Report, Severity, nearest, one_line, quote_names};
 use crate::load::{LoadedPacks, LockablePack, ManifestLocation, PackState, load_buffers};
 use crate::pack_source::{
-    ArchiveDownloads, ArchiveHosts, ArchivePackError, ArchiveSource, GitSource, LOCK_NAME, LockMismatch, LockedPack,
-    PackCache, PackLock, PackSource, PackTree, RepositoryListing, archive_sha256, fetch_pack, list_repository,
-    remote_commit, suspicious_files, unpack_archive,
+    ArchiveDownloads, ArchivePackError, ArchiveSource, GitAccess, GitSource, LOCK_NAME, LockMismatch, LockedPack,
+    PackCache, PackHosts, PackLock, PackSource, PackTree, RepositoryListing, archive_sha256, fetch_pack,
+    list_repository, remote_commit, suspicious_files, unpack_archive,
 };
 use crate::world::{ProxyVariables, RealWorld};
 
@@ -153,7 +153,7 @@ impl<'o> PackProject<'o> {
             let trust = trust.and_then(|known| known.trust.clone());
             return Ok(LockedPack { trust, ..self.fetch(lockable, None)? });
         };
-        if to_resolve.includes(&lockable.key) && self.has_moved(same)? {
+        if to_resolve.includes(&lockable.key) && self.has_moved(same, lockable.hosts)? {
             let fetched = self.fetch(lockable, None)?;
             return Ok(LockedPack { trust: same.trust.clone(), ..fetched });
         }
@@ -172,32 +172,32 @@ impl<'o> PackProject<'o> {
     }
 
     /// Whether the revision of a pack is another commit now. That of an archive stands in the manifest.
-    fn has_moved(&self, known: &LockedPack) -> anyhow::Result<bool> {
+    fn has_moved(&self, known: &LockedPack, hosts: PackHosts) -> anyhow::Result<bool> {
         match &known.source {
-            PackSource::Git(source) => Ok(self.remote_commit(source)? != known.commit),
+            PackSource::Git(source) => Ok(self.remote_commit(source, hosts)? != known.commit),
             PackSource::Archive(_) => Ok(false),
         }
     }
 
     /// The commit of a revision now; `None` where it is gone.
-    fn remote_commit(&self, source: &GitSource) -> anyhow::Result<Option<String>> {
-        Ok(self.runtime.block_on(remote_commit(&self.world, &self.cache, source))?)
+    fn remote_commit(&self, source: &GitSource, hosts: PackHosts) -> anyhow::Result<Option<String>> {
+        Ok(self.runtime.block_on(remote_commit(self.git(hosts), source))?)
+    }
+
+    fn git(&self, hosts: PackHosts) -> GitAccess<'_> {
+        GitAccess { world: &self.world, cache: &self.cache, proxies: self.downloads.proxies(), hosts }
     }
 
     /// The commit or the SHA-256 that a pack has now where it comes from; `None` where it is gone.
-    pub(super) fn remote_revision(&self, key: &str, source: &PackSource) -> anyhow::Result<Option<String>> {
+    pub(super) fn remote_revision(&self, source: &PackSource, hosts: PackHosts) -> anyhow::Result<Option<String>> {
         match source {
-            PackSource::Git(source) => self.remote_commit(source),
-            PackSource::Archive(source) => {
-                // Whether it is the pack of another's pack is not in the lock.
-                let hosts = if key.contains('/') { ArchiveHosts::Public } else { ArchiveHosts::Any };
-                self.remote_sha256(&source.url, hosts)
-            }
+            PackSource::Git(source) => self.remote_commit(source, hosts),
+            PackSource::Archive(source) => self.remote_sha256(&source.url, hosts),
         }
     }
 
     /// The SHA-256 of what is under a URL now; `None` where nothing is.
-    pub(super) fn remote_sha256(&self, url: &str, hosts: ArchiveHosts) -> anyhow::Result<Option<String>> {
+    pub(super) fn remote_sha256(&self, url: &str, hosts: PackHosts) -> anyhow::Result<Option<String>> {
         match self.runtime.block_on(self.downloads.get(url, hosts, &self.world)) {
             Ok(bytes) => Ok(Some(archive_sha256(&bytes))),
             Err(ArchivePackError::Status(404 | 410)) => Ok(None),
@@ -208,7 +208,7 @@ impl<'o> PackProject<'o> {
     /// The bytes of an archive that somebody here names.
     pub(super) fn download(&self, url: &str) -> anyhow::Result<Arc<Vec<u8>>> {
         self.output.eprint(&format!("looking into {}\n", one_line(url)));
-        Ok(self.runtime.block_on(self.downloads.get(url, ArchiveHosts::Any, &self.world))?)
+        Ok(self.runtime.block_on(self.downloads.get(url, PackHosts::Any, &self.world))?)
     }
 
     /// The paths of all files of a repository, and the text of one.
@@ -217,7 +217,7 @@ impl<'o> PackProject<'o> {
     /// It cannot be fetched.
     pub(super) fn list_repository(&self, source: &GitSource, file: &str) -> anyhow::Result<RepositoryListing> {
         self.output.eprint(&format!("looking into {}\n", one_line(&source.url)));
-        Ok(self.runtime.block_on(list_repository(&self.world, &self.cache, source, file))?)
+        Ok(self.runtime.block_on(list_repository(self.git(PackHosts::Any), source, file))?)
     }
 
     /// Fetches a pack into the cache, and warns of what is suspicious in it.
@@ -226,7 +226,7 @@ impl<'o> PackProject<'o> {
         self.output.eprint(&format!("fetching `{key}` from {url}\n"));
         let fetched = match &lockable.source {
             PackSource::Git(source) => {
-                let fetched = self.runtime.block_on(fetch_pack(&self.world, &self.cache, source, commit))?;
+                let fetched = self.runtime.block_on(fetch_pack(self.git(lockable.hosts), source, commit))?;
                 let skipped_noun = "links and submodules";
                 FetchedFiles {
                     commit: Some(fetched.commit),
@@ -245,8 +245,7 @@ impl<'o> PackProject<'o> {
 
     /// Downloads an archive, which must be that of the manifest, and unpacks it.
     fn fetch_archive(&self, lockable: &LockablePack, source: &ArchiveSource) -> anyhow::Result<FetchedFiles> {
-        let hosts = if lockable.is_foreign { ArchiveHosts::Public } else { ArchiveHosts::Any };
-        let bytes = self.runtime.block_on(self.downloads.get(&source.url, hosts, &self.world))?;
+        let bytes = self.runtime.block_on(self.downloads.get(&source.url, lockable.hosts, &self.world))?;
         let found = archive_sha256(&bytes);
         ensure!(
             found == source.sha256,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::pack_file_text::{file_text, indented_lines};
+use super::pack_file_text::{file_text, hidden_chars, indented_lines, is_own_schema};
 use super::pack_grant_uses::{INDENT, PackGrantUses, ShownFiles, is_grant};
 use super::pack_project::{PackProject, PacksToResolve, print_failure, unknown_key_help};
 use super::text_prompt::{ask, can_ask, discard_typed_text, is_output_seen};
@@ -120,22 +120,33 @@ impl TrustPage<'_> {
         Ok(text)
     }
 
-    /// Adds what changed since the pack was trusted with the same grants, or else its files whole. Returns the others.
-    fn add_files<'t>(&self, tree: &'t PackTree, text: &mut String) -> Vec<(&'t str, &'t [u8])> {
+    /// Adds what changed since the pack was trusted with the same grants, or else its files whole. Returns what is not
+    /// shown of each file.
+    fn add_files<'t>(&self, tree: &'t PackTree, text: &mut String) -> Vec<(&'t str, String)> {
         let runs_programs = self.wanted.allow.contains(&Grant::Exec) || self.wanted.allow.contains(&Grant::Script);
-        let ShownFiles { shown, mut others } = self.grant_uses.shown_files(tree, runs_programs);
+        let ShownFiles { shown, others } = self.grant_uses.shown_files(tree, runs_programs);
+        let mut hidden: Vec<_> =
+            others.into_iter().map(|(path, bytes)| (path, count_noun(bytes.len(), "byte"))).collect();
         let changes = self.changes();
         if let Some(changes) = &changes {
             let _ = writeln!(text, "changed since it was trusted\n{}", indented_lines(changes));
         }
         for (path, bytes) in shown {
             match file_text(bytes) {
-                Some(_) if changes.is_some() => {}
-                Some(content) => drop(writeln!(text, "file {}\n{}", one_line(path), indented_lines(&content))),
-                None => others.push((path, bytes)),
+                _ if is_own_schema(bytes) => hidden.push((path, "folio's own schema".to_owned())),
+                None => hidden.push((path, count_noun(bytes.len(), "byte"))),
+                Some(content) => {
+                    if changes.is_none() {
+                        let _ = writeln!(text, "file {}\n{}", one_line(path), indented_lines(&content));
+                    }
+                    let folded = hidden_chars(&content);
+                    if folded > 0 {
+                        hidden.push((path, format!("{} of long lines", count_noun(folded, "character"))));
+                    }
+                }
             }
         }
-        others
+        hidden
     }
 
     /// What is different from the files that were trusted with these grants and settings, where they are in the cache.
@@ -150,15 +161,15 @@ impl TrustPage<'_> {
         is_there.then(|| update.diff(&self.wanted.key))
     }
 
-    fn add_hidden_files(&self, hidden_files: &[(&str, &[u8])], text: &mut String) {
+    fn add_hidden_files(&self, hidden_files: &[(&str, String)], text: &mut String) {
         if hidden_files.is_empty() {
             return;
         }
         let folder = self.project.cache.folder_of(&self.locked.digest);
         let _ = writeln!(text, "files that are not shown, in {}", folder.display());
-        for (path, bytes) in hidden_files {
+        for (path, what) in hidden_files {
             let named = if self.grant_uses.names(path) { ", named by what it does" } else { "" };
-            let _ = writeln!(text, "{:INDENT$}{}, {}{named}", "", one_line(path), count_noun(bytes.len(), "byte"));
+            let _ = writeln!(text, "{:INDENT$}{}, {what}{named}", "", one_line(path));
         }
         text.push('\n');
     }

@@ -6,13 +6,13 @@ use anyhow::{Context, bail};
 use similar::TextDiff;
 
 use super::new::ManifestFile;
-use super::pack_file_text::{file_text, visible_line};
+use super::pack_file_text::{file_text, is_own_schema, visible_lines};
 use super::pack_grant_uses::PackGrantUses;
 use super::pack_project::{PackProject, PacksToResolve, is_within, print_failure, unknown_key_help};
 use super::{Exit, Output, UpdateArgs};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{count_noun, one_line, sanitize};
-use crate::pack_source::{ArchiveHosts, LOCK_NAME, LockedPack, PackLock, PackSource, PackTree};
+use crate::pack_source::{LOCK_NAME, LockedPack, PackHosts, PackLock, PackSource, PackTree};
 
 /// How many digits of a commit, or of the SHA-256 of an archive, are shown.
 const SHORT_COMMIT_CHARS: usize = 12;
@@ -76,7 +76,7 @@ fn with_new_archives(project: &PackProject<'_>, target: &ManifestFile, key: Opti
     for wanted in chosen {
         let (PackSource::Archive(source), Some(at)) = (&wanted.source, wanted.sha256_at) else { continue };
         let now =
-            project.remote_sha256(&source.url, ArchiveHosts::Any).with_context(|| format!("pack `{}`", wanted.key))?;
+            project.remote_sha256(&source.url, PackHosts::Any).with_context(|| format!("pack `{}`", wanted.key))?;
         let now = now.with_context(|| format!("pack `{}`: {} no longer exists", wanted.key, source.url))?;
         if now == source.sha256 {
             continue;
@@ -181,16 +181,20 @@ fn changed_paths<'t>(old: &'t PackTree, new: &'t PackTree) -> Vec<&'t str> {
 }
 
 fn file_diff(path: &str, old: &PackTree, new: &PackTree) -> String {
-    let text = |tree: &PackTree| file_text(tree.get(path).unwrap_or_default());
-    match (text(old), text(new)) {
-        (Some(before), Some(after)) => unified(path, &before, &after),
-        _ => format!("{}: changed, not text\n", one_line(path)),
-    }
+    let (before, after) = (old.get(path).unwrap_or_default(), new.get(path).unwrap_or_default());
+    let what = match (file_text(before), file_text(after)) {
+        _ if is_own_schema(after) => "folio's own schema",
+        (Some(old_text), Some(new_text)) if old_text != new_text || before == after => {
+            return unified(path, &old_text, &new_text);
+        }
+        (Some(_), Some(_)) => "changed, in bytes that are not text",
+        _ => "changed, not text",
+    };
+    format!("{}: {what}\n", one_line(path))
 }
 
 fn unified(name: &str, before: &str, after: &str) -> String {
     let diff = TextDiff::configure().timeout(std::time::Duration::from_secs(1)).diff_lines(before, after);
     let name = one_line(name);
-    let text = diff.unified_diff().header(&name, &name).to_string();
-    text.lines().map(visible_line).collect()
+    visible_lines(&diff.unified_diff().header(&name, &name).to_string())
 }

@@ -1,6 +1,6 @@
 // Builds elements. Everything that comes from a manifest or a reply becomes text: nothing here takes markup.
 
-/** An element with properties that are safe, and children that are elements or texts. */
+/** An element with properties that are safe, and children that are elements, texts or lists of them, however many. */
 export function element(name, properties = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
@@ -10,7 +10,7 @@ export function element(name, properties = {}, ...children) {
     else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
     else made.setAttribute(key, value === true ? "" : String(value));
   }
-  made.append(...children.filter((child) => child !== undefined && child !== null));
+  for (const child of children.flat()) if (child !== undefined && child !== null) made.append(child);
   return made;
 }
 
@@ -47,7 +47,7 @@ export function tree(value, key) {
   const open = entries.length <= 50;
   const branches = element("ul", { class: "tree" });
   const details = element("details", { open }, element("summary", {}, ...label, size), branches);
-  const fill = () => branches.childElementCount || branches.append(...entries.map(([name, part]) => tree(part, name)));
+  const fill = () => branches.childElementCount || entries.forEach(([name, part]) => branches.append(tree(part, name)));
   if (open) fill();
   details.addEventListener("toggle", fill);
   return element("li", {}, details);

@@ -7,13 +7,19 @@ const MAX_TEXT = 200_000;
 const MAX_PARAGRAPH = 20_000;
 const MAX_DEPTH = 8;
 
-/** How each kind of block begins, and the lines that continue it. */
-const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/;
-const HEADING = /^ {0,3}(#{1,6})(?:\s+(.*?))?(?:\s+#+)?\s*$/;
+/**
+ * How each kind of block begins, and the lines that continue it. No pattern has two repetitions side by side that take the
+ * same characters, so each takes time in proportion to its line.
+ */
+const FENCE = /^ {0,3}(`{3,}(?!`)|~{3,}(?!~))[^`]*$/;
+const FENCE_END = /^ {0,3}(`+|~+)\s*$/;
+const HEADING = /^ {0,3}(#{1,6})(?!\S)/;
 const RULE = /^ {0,3}(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})$/;
 const QUOTE = /^ {0,3}> ?/;
 const ITEM = /^( *)([-*+]|\d{1,9}[.)])(?:\s+|$)/;
-const TABLE_RULE = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
+
+/** Whether a line stands between the head and the rows of a table. */
+const isTableRule = (line) => line.trim().replace(/^\||\|$/g, "").split("|").every((cell) => /^:?-+:?$/.test(cell.trim()));
 
 /** A text of Markdown as elements; the blocks that `previous`, an earlier text, has not are marked. */
 export function markdownView(text, previous) {
@@ -50,7 +56,8 @@ function blockAt(lines, at) {
   if (!line.trim()) return { kind: "blank", lines: [line] };
   const fence = FENCE.exec(line);
   if (fence) {
-    const body = while_((next) => !new RegExp(`^ {0,3}${fence[1][0]}{${fence[1].length},}\\s*$`).test(next));
+    const isEnd = (mark) => mark !== undefined && mark[0] === fence[1][0] && mark.length >= fence[1].length;
+    const body = while_((next) => !isEnd(FENCE_END.exec(next)?.[1]));
     const close = lines[at + body.length];
     return { kind: "code", body: body.slice(1), lines: close === undefined ? body : [...body, close] };
   }
@@ -58,7 +65,7 @@ function blockAt(lines, at) {
   if (RULE.test(line)) return { kind: "rule", lines: [line] };
   if (QUOTE.test(line)) return { kind: "quote", lines: while_((next) => QUOTE.test(next)) };
   if (ITEM.test(line)) return { kind: "list", lines: while_((next) => ITEM.test(next) || /^ {2,}\S/.test(next)) };
-  if (line.includes("|") && TABLE_RULE.test(lines[at + 1] ?? "") && lines[at + 1].includes("-")) {
+  if (line.includes("|") && isTableRule(lines[at + 1] ?? "")) {
     return { kind: "table", lines: while_((next) => next.includes("|")) };
   }
   const isText = (next) => next.trim() && !FENCE.test(next) && !HEADING.test(next) && !QUOTE.test(next) && !RULE.test(next);
@@ -70,22 +77,23 @@ function blockView({ kind, lines, body }, depth) {
     case "code":
       return element("pre", { class: "code", text: body.join("\n") });
     case "heading": {
-      const [, marks, text] = HEADING.exec(lines[0]);
+      const [begin, marks] = HEADING.exec(lines[0]);
+      const text = lines[0].slice(begin.length).trim().replace(/(^|\s)#+$/, "").trimEnd();
       // The page has headings of its own above those of a text.
-      return element("p", { class: `heading level-${marks.length}`, role: "heading", "aria-level": Math.min(6, marks.length + 2) }, ...inline(text ?? ""));
+      return element("p", { class: `heading level-${marks.length}`, role: "heading", "aria-level": Math.min(6, marks.length + 2) }, inline(text));
     }
     case "rule":
       return element("hr");
     case "quote": {
       const inner = lines.map((line) => line.replace(QUOTE, ""));
-      return element("blockquote", {}, ...nested(inner, depth));
+      return element("blockquote", {}, nested(inner, depth));
     }
     case "list":
       return listView(lines, depth);
     case "table":
       return tableView(lines);
     default:
-      return element("p", {}, ...inline(lines.map((line) => line.trim()).join("\n")));
+      return element("p", {}, inline(lines.map((line) => line.trim()).join("\n")));
   }
 }
 
@@ -104,26 +112,26 @@ function listView(lines, depth) {
   }
   const isNumbered = /\d/.test(mark);
   return element(isNumbered ? "ol" : "ul", { start: isNumbered && parseInt(mark, 10) !== 1 ? parseInt(mark, 10) : undefined },
-    ...items.map((item) => element("li", {}, ...(item.length === 1 ? inline(item[0]) : nested(item, depth)))));
+    items.map((item) => element("li", {}, item.length === 1 ? inline(item[0]) : nested(item, depth))));
 }
 
 function tableView(lines) {
   const cells = (line) => line.trim().replace(/^\||(?<!\\)\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
-  const row = (name) => (line) => element("tr", {}, ...cells(line).map((cell) => element(name, {}, ...inline(cell))));
+  const row = (name) => (line) => element("tr", {}, cells(line).map((cell) => element(name, {}, inline(cell))));
   const [head, , ...rows] = lines;
   return element("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Table" },
-    element("table", {}, element("thead", {}, row("th")(head)), element("tbody", {}, ...rows.map(row("td")))));
+    element("table", {}, element("thead", {}, row("th")(head)), element("tbody", {}, rows.map(row("td")))));
 }
 
 const INLINE = new RegExp([
   /\\([!-/:-@[-`{-~])/, // 1: an escape
   /`([^`]+)`/, // 2: code
-  /!\[([^\]]*)\]\(([^()\s]*)[^()]*\)/, // 3, 4: a picture
-  /\[([^[\]]+)\]\(([^()\s]*)[^()]*\)/, // 5, 6: a link
+  /!\[([^[\]]*)\]\(([^()\s]*)(?:\s[^()]*)?\)/, // 3, 4: a picture
+  /\[([^[\]]+)\]\(([^()\s]*)(?:\s[^()]*)?\)/, // 5, 6: a link
   /\*\*([^*]+)\*\*|__([^_]+)__/, // 7, 8: strong
   /\*([^\s*][^*]*)\*|(?<!\w)_([^\s_][^_]*)_(?!\w)/, // 9, 10: emphasis
   /~~([^~]+)~~/, // 11: struck out
-  /<(https?:\/\/[^>\s]+)>/, // 12: an address
+  /<(https?:\/\/[^<>\s]+)>/, // 12: an address
 ].map(({ source }) => source).join("|"), "g");
 
 /** The texts and elements of a line. */
@@ -144,14 +152,14 @@ function inlineElement([whole, escaped, code, picture, source, label, address, .
   if (code !== undefined) return element("code", { text: code });
   if (picture !== undefined) return element("span", { class: "dim", text: `[picture: ${picture || source}]` });
   if (label !== undefined) return link(whole, address, inline(label, depth));
-  if (strong ?? strong2) return element("strong", {}, ...inline(strong ?? strong2, depth));
-  if (emphasis ?? emphasis2) return element("em", {}, ...inline(emphasis ?? emphasis2, depth));
-  if (struck !== undefined) return element("s", {}, ...inline(struck, depth));
+  if (strong ?? strong2) return element("strong", {}, inline(strong ?? strong2, depth));
+  if (emphasis ?? emphasis2) return element("em", {}, inline(emphasis ?? emphasis2, depth));
+  if (struck !== undefined) return element("s", {}, inline(struck, depth));
   return link(whole, bare, [bare]);
 }
 
 /** A link to the web; any other is shown as it is written. */
 function link(written, address, parts) {
   if (!/^https?:\/\/[^\s]+$/i.test(address)) return written;
-  return element("a", { href: address, title: address, target: "_blank", rel: "noopener noreferrer" }, ...parts);
+  return element("a", { href: address, title: address, target: "_blank", rel: "noopener noreferrer" }, parts);
 }

@@ -5,6 +5,7 @@
 mod code;
 mod excerpt;
 mod github;
+mod hidden;
 mod sarif;
 mod snippet;
 mod render;
@@ -19,6 +20,7 @@ mod tests;
 use std::collections::HashSet;
 
 pub use code::Code;
+pub use hidden::{is_hidden, mark_hidden};
 pub use located_error::LocatedError;
 pub use render::{
     Format, TerminalStyle, render, render_frames, render_json, render_line, render_lines, render_text, summary,

@@ -2,13 +2,21 @@
 
 use std::borrow::Cow;
 
+use super::hidden::{is_hidden, is_joiner, mark_hidden};
+
 /// Gives `text` with every character that a terminal obeys instead of showing put into a visible form.
 /// Tabs and line feeds stay.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
-    if text.chars().all(|character| matches!(character, '\n' | '\t') || replacement_char(character).is_none()) {
+    let stays = |character: char, hides: bool| character == '\n' || !hides && control_symbol(character).is_none();
+    if mark_hidden(text).all(|(_, character, hides)| stays(character, hides)) {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(text.chars().map(|c| if c == '\n' { c } else { replacement_char(c).unwrap_or(c) }).collect())
+    let shown = |(_, character, hides): (usize, char, bool)| match control_symbol(character) {
+        _ if stays(character, hides) => character,
+        Some(symbol) => symbol,
+        None => char::REPLACEMENT_CHARACTER,
+    };
+    Cow::Owned(mark_hidden(text).map(shown).collect())
 }
 
 /// As [`sanitize`], on one line: runs of line breaks become one space.
@@ -29,24 +37,21 @@ pub fn truncate(text: &str, max_chars: usize) -> Cow<'_, str> {
     }
 }
 
-/// The visible form of a character that must not reach a terminal as it is. `None` for all others and for the tab.
+/// The visible form of a character that must not reach a terminal as it is, whatever stands beside it. `None` for all
+/// others and for the tab.
 pub(super) fn replacement_char(character: char) -> Option<char> {
+    let hides = is_hidden(character) && !is_joiner(character);
+    control_symbol(character).or_else(|| hides.then_some(char::REPLACEMENT_CHARACTER))
+}
+
+/// The symbol of a control character of ASCII other than the tab.
+fn control_symbol(character: char) -> Option<char> {
     match character {
         '\t' => None,
         '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + u32::from(character)),
         '\u{7f}' => Some('\u{2421}'),
-        _ if is_invisible_or_bidi(character) => Some(char::REPLACEMENT_CHARACTER),
         _ => None,
     }
-}
-
-/// C1 controls, line and paragraph separators, what changes the direction of text or hides in it, and letters that look
-/// like a space.
-fn is_invisible_or_bidi(character: char) -> bool {
-    matches!(character,
-        '\u{80}'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

@@ -11,8 +11,9 @@ use crate::diagnostic::{Code, Span};
 use crate::files::{FileError, Folder};
 use crate::manifest::{Allow, Grant, PackRef};
 use crate::pack_source::{
-    ArchiveSource, CacheError, GitSource, LOCK_NAME, LockMismatch, LockedPack, PackCache, PackLock, PackSource,
-    SourceError, check_archive_folder, check_archive_url, check_folder, check_revision, check_sha256, check_url,
+    ArchiveSource, CacheError, GitSource, LOCK_NAME, LockMismatch, LockedPack, PackCache, PackHosts, PackLock,
+    PackSource, SourceError, check_archive_folder, check_archive_url, check_folder, check_revision, check_sha256,
+    check_url,
 };
 use crate::yaml::{Documents, Location, Spanned};
 
@@ -26,8 +27,8 @@ pub struct LockablePack {
     pub key: String,
     /// Where it comes from.
     pub source: PackSource,
-    /// Whether another pack from elsewhere imports it.
-    pub is_foreign: bool,
+    /// Which hosts it may come from: public ones, if only another pack from elsewhere names its host.
+    pub hosts: PackHosts,
     /// The place of `sha256`, if the served manifest has it.
     pub sha256_at: Option<Span>,
     /// What it is allowed, if it is granted that.
@@ -172,7 +173,15 @@ impl<'a> LockedPackOpener<'a> {
 
     /// The packs that were asked for.
     pub(super) fn into_lockable_packs(self) -> Vec<LockablePack> {
-        self.lockable_packs.into_inner()
+        let mut packs = self.lockable_packs.into_inner();
+        let (own, mut others): (Vec<_>, Vec<_>) =
+            packs.iter_mut().partition(|pack: &&mut LockablePack| pack.hosts == PackHosts::Any);
+        for pack in &mut others {
+            if own.iter().any(|own| own.source.is_at_host_of(&pack.source)) {
+                pack.hosts = PackHosts::Any;
+            }
+        }
+        packs
     }
 
     /// Opens a pack in the cache; reports one that is not locked or not there.
@@ -189,7 +198,7 @@ impl<'a> LockedPackOpener<'a> {
             self.lockable_packs.borrow_mut().push(LockablePack {
                 key: key.clone(),
                 source: source.clone(),
-                is_foreign: written.is_foreign,
+                hosts: if written.is_foreign { PackHosts::Public } else { PackHosts::Any },
                 sha256_at: sha256.filter(|_| written.outer_key.is_empty()).map(|sha256| sha256.location.span()),
                 allow: allow.clone(),
                 settings: settings.clone(),

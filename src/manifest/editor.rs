@@ -3,6 +3,8 @@
 //! yaml-language-server and VS Code show `markdownDescription`, `markdownEnumDescriptions`, `errorMessage` and
 //! `patternErrorMessage`; for other validators these are annotations.
 
+use std::collections::BTreeSet;
+
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 
@@ -79,15 +81,20 @@ fn require_one(object: &mut Map<String, Value>) {
     let listed = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     if exactly.is_some() {
         let message = format!("expected exactly one of {listed}");
-        let required = names.iter().map(|name| json!({ "required": [name], "errorMessage": message }));
-        let required = required.collect::<Vec<_>>();
+        let mut required: Vec<Value> = names.iter().map(|name| json!({ "required": [name] })).collect();
+        // Where no alternative matches, an editor reports the first.
+        if let Some(Value::Object(first)) = required.first_mut() {
+            first.insert("errorMessage".to_owned(), json!(message));
+        }
         object.insert("if".to_owned(), has_known_keys(object));
         object.insert("then".to_owned(), json!({ "anyOf": required }));
     }
     let several = object.remove("x-if-several").and_then(|words| words.as_str().map(str::to_owned));
     let message = several.unwrap_or_else(|| format!("expected only one of {listed}"));
-    let excluded = names.iter().enumerate().map(|(at, name)| exclusion(name, names.get(at + 1..), &message));
-    object.insert("allOf".to_owned(), excluded.take(names.len().saturating_sub(1)).collect());
+    let excluded = names.iter().enumerate().map(|(at, name)| (*name, exclusion(names.get(at + 1..), &message)));
+    let excluded: Map<String, Value> =
+        excluded.take(names.len().saturating_sub(1)).map(|(name, schema)| (name.to_owned(), schema)).collect();
+    object.insert("dependentSchemas".to_owned(), Value::Object(excluded));
 }
 
 /// Requires each key to be known: an unknown one is probably the missing key misspelled, and reported already.
@@ -98,10 +105,54 @@ fn has_known_keys(object: &Map<String, Value>) -> Value {
 }
 
 /// Beside one key, those that are listed after it are refused: each at its own place, and none twice.
-fn exclusion(name: &str, others: Option<&[&str]>, message: &str) -> Value {
+fn exclusion(others: Option<&[&str]>, message: &str) -> Value {
     let refused: Map<String, Value> =
         others.into_iter().flatten().map(|other| ((*other).to_owned(), Value::Bool(false))).collect();
-    json!({ "if": { "required": [name] }, "then": { "properties": refused, "errorMessage": message } })
+    json!({ "properties": refused, "errorMessage": message })
+}
+
+/// Takes out the texts that no editor shows: of two equal descriptions one, and that of a definition where each reference
+/// to it has its own.
+pub(super) fn drop_unseen_texts(schema: &mut Value) {
+    let mut described_by_definition = BTreeSet::new();
+    references_without_text(schema, &mut described_by_definition);
+    for (name, definition) in schema.get_mut("$defs").and_then(Value::as_object_mut).into_iter().flatten() {
+        if let Some(definition) = definition.as_object_mut().filter(|_| !described_by_definition.contains(name)) {
+            definition.remove("description");
+            definition.remove("markdownDescription");
+        }
+    }
+    drop_repeated_descriptions(schema);
+}
+
+fn references_without_text(schema: &Value, found: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(object) => {
+            let reference = object.get("$ref").and_then(Value::as_str).filter(|_| !object.contains_key("description"));
+            found.extend(reference.and_then(|reference| reference.strip_prefix("#/$defs/")).map(str::to_owned));
+            object.values().for_each(|inner| references_without_text(inner, found));
+        }
+        Value::Array(items) => items.iter().for_each(|inner| references_without_text(inner, found)),
+        _ => {}
+    }
+}
+
+/// Leaves `markdownDescription` where Markdown makes a difference, and else `description`, which every editor shows.
+/// yaml-language-server shows the latter, as it is, of a schema whose alternatives it takes to match all.
+fn drop_repeated_descriptions(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            let description = object.get("description").and_then(Value::as_str);
+            let is_repeated = description.is_some_and(|text| !text.is_empty()) && !object.contains_key("anyOf");
+            if is_repeated && object.get("description") == object.get("markdownDescription") {
+                let is_plain = description.is_some_and(|text| !text.contains(['`', '\n']));
+                object.remove(if is_plain { "markdownDescription" } else { "description" });
+            }
+            object.values_mut().for_each(drop_repeated_descriptions);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_repeated_descriptions),
+        _ => {}
+    }
 }
 
 fn check_names(object: &mut Map<String, Value>) {

@@ -45,6 +45,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("result", "result: { text: \"{{result}}\" }"),
     ("retry", "retry: { attempts: 3 }"),
     ("scopes", "scopes: [read]"),
+    ("select", "select: \"items[].{id: id, name: name}\""),
     ("server", "server: { name: my-server }"),
     ("text", "text: \"Say hello to {{who}}.\""),
     ("tools", "tools: { list: { description: List files, run: { exec: [ls] } } }"),

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 /// The keywords of definitions that say what must be there.
-const RULES: &[&str] = &["required", "if", "then", "allOf", "anyOf", "oneOf", "not", "enum"];
+const RULES: &[&str] = &["required", "if", "then", "dependentSchemas", "allOf", "anyOf", "oneOf", "not", "enum"];
 
 /// Adds `null` to the values of keys that may be left out, and to maps of which every key may be.
 pub(super) fn allow_null(schema: &mut Value) {

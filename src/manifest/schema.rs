@@ -5,11 +5,11 @@ use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::editor::add_editor_keywords;
+use super::editor::{add_editor_keywords, drop_unseen_texts};
 use super::null::allow_null;
 use super::{Fragment, Manifest};
 
-/// The JSON Schema of the manifest, for editors: draft 2020-12, pretty, with a final newline. It is the text that
+/// The JSON Schema of the manifest, for editors: draft 2020-12, a line for each definition. It is the text that
 /// [`generate_schema`] writes, so that the generator is no part of the program.
 pub const SCHEMA: &str = include_str!("../../schemas/folio.schema.json");
 
@@ -17,8 +17,16 @@ pub const SCHEMA: &str = include_str!("../../schemas/folio.schema.json");
 pub fn generate_schema() -> String {
     let mut schema = typed_schema();
     allow_null(&mut schema);
-    let text = serde_json::to_string_pretty(&schema).unwrap_or_default();
-    format!("{text}\n")
+    drop_unseen_texts(&mut schema);
+    let entries = |schema: &Value| -> Vec<String> {
+        let keys = schema.as_object().into_iter().flatten();
+        keys.map(|(key, value)| format!("{}:{value}", Value::from(key.as_str()))).collect()
+    };
+    let definitions = schema.get("$defs").map(entries).unwrap_or_default().join(",\n");
+    if let Some(keys) = schema.as_object_mut() {
+        keys.remove("$defs");
+    }
+    format!("{{\n{},\n\"$defs\":{{\n{definitions}\n}}}}\n", entries(&schema).join(",\n"))
 }
 
 /// The schema without the `null` of keys that have no value, as the reference describes it.

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use url::Url;
 
 use super::archive_source::check_archive_url;
-use super::source::SourceError;
+use super::source::{PackHosts, SourceError, private_host};
 use super::tree::{PackTree, TreeError, TreeLimits, check_path};
 use crate::archive::{ArchiveEntry, ArchiveError, visit_entries};
 use crate::diagnostic::one_line;
@@ -30,6 +30,9 @@ pub enum ArchivePackError {
     /// The request came to nothing.
     #[error("cannot download the archive: {0}")]
     Request(#[from] WorldError),
+    /// Another pack names a host that not everybody reaches.
+    #[error("{}", private_host(.0))]
+    PrivateHost(String),
     /// The server had another answer.
     #[error("cannot download the archive: the server answered with HTTP status {0}")]
     Status(u16),
@@ -205,31 +208,22 @@ pub struct ArchiveDownloads {
     last: Mutex<Option<(String, Arc<Vec<u8>>)>>,
 }
 
-/// Which hosts an archive may come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ArchiveHosts {
-    /// Every host: its user wrote the URL.
-    Any,
-    /// Those that everybody reaches: another pack has the URL.
-    Public,
-}
-
 impl ArchiveDownloads {
     /// Downloads through these proxies.
     pub fn new(proxies: ProxyVariables) -> ArchiveDownloads {
         ArchiveDownloads { proxies, ..ArchiveDownloads::default() }
     }
 
+    /// The proxies of downloads.
+    pub fn proxies(&self) -> &ProxyVariables {
+        &self.proxies
+    }
+
     /// The bytes under a URL.
     ///
     /// # Errors
     /// There are no URLs, too many, or only URLs without https.
-    pub async fn get(
-        &self,
-        url: &str,
-        hosts: ArchiveHosts,
-        world: &dyn World,
-    ) -> Result<Arc<Vec<u8>>, ArchivePackError> {
+    pub async fn get(&self, url: &str, hosts: PackHosts, world: &dyn World) -> Result<Arc<Vec<u8>>, ArchivePackError> {
         if let Some((_, bytes)) = self.last.lock().as_ref().filter(|(known, _)| known == url) {
             return Ok(bytes.clone());
         }
@@ -248,12 +242,7 @@ impl ArchiveDownloads {
     }
 
     /// Downloads from a URL of https, and from those that it leads to.
-    async fn download(
-        &self,
-        mut url: Url,
-        hosts: ArchiveHosts,
-        world: &dyn World,
-    ) -> Result<Vec<u8>, ArchivePackError> {
+    async fn download(&self, mut url: Url, hosts: PackHosts, world: &dyn World) -> Result<Vec<u8>, ArchivePackError> {
         let written = url.clone();
         for _ in 0..=MAX_REDIRECTS {
             let mut request = HttpRequest::new("GET", url.clone());
@@ -263,10 +252,15 @@ impl ArchiveDownloads {
             request.follows_redirects = false;
             request.decodes_text = false;
             request.proxy = self.proxies.proxy_for(&url)?;
-            if hosts == ArchiveHosts::Any {
+            if hosts == PackHosts::Any {
                 request.host_policy.allow_url(&written);
             }
-            let response = world.send_request(request).await?;
+            let response = world.send_request(request).await.map_err(|error| match error {
+                WorldError::PrivateAddress { host } if hosts == PackHosts::Public => {
+                    ArchivePackError::PrivateHost(host)
+                }
+                error => error.into(),
+            })?;
             let location = response.header("location").filter(|_| (300..400).contains(&response.status));
             match location {
                 Some(location) => url = redirected(&url, &location)?,

@@ -6,11 +6,13 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use url::Url;
+
 use super::cache::{PackCache, remove_folder};
-use super::source::GitSource;
+use super::source::{GitSource, PackHosts, private_host};
 use super::tree::{MAX_FILES, PackTree, TreeError, TreeLimits};
 use crate::diagnostic::{one_line, sanitize, truncate};
-use crate::world::{ProgramCommand, ProgramOutput, World, WorldError};
+use crate::world::{HostPolicy, ProgramCommand, ProgramOutput, ProxyVariables, World, WorldError};
 
 /// How long a transfer may take.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(600);
@@ -53,13 +55,30 @@ const VARIABLES: [(&str, &str); 9] = [
     ("LC_ALL", "C"),
 ];
 
-/// The variables of the user by which git finds credentials and ways.
-const USER_VARIABLES: &[&str] = &[
-    "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "USER", "LOGNAME", "GNUPGHOME",
-    "PASSWORD_STORE_DIR", "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
-    "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM",
-    "GIT_CONFIG_NOSYSTEM",
+/// The variables of the user by which git finds ways.
+const NETWORK_VARIABLES: &[&str] = &[
+    "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE",
+    "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
 ];
+
+/// The variables of the user by which git finds credentials.
+const CREDENTIAL_VARIABLES: &[&str] = &[
+    "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "USER", "LOGNAME", "GNUPGHOME",
+    "PASSWORD_STORE_DIR", "GIT_CONFIG_GLOBAL",
+];
+
+/// How repositories are reached.
+#[derive(Clone, Copy)]
+pub struct GitAccess<'a> {
+    /// What runs git.
+    pub world: &'a dyn World,
+    /// Where git works.
+    pub cache: &'a PackCache,
+    /// The proxies that git takes from the environment.
+    pub proxies: &'a ProxyVariables,
+    /// Where repositories may be, and whether git gets the credentials of its user.
+    pub hosts: PackHosts,
+}
 
 /// Why a pack could not be fetched.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +86,9 @@ pub enum FetchError {
     /// The program could not be run to its end.
     #[error(transparent)]
     Program(#[from] WorldError),
+    /// Another pack names a host that not everybody reaches.
+    #[error("{}", private_host(.0))]
+    PrivateHost(String),
     /// It failed.
     #[error("git {command}: {message}")]
     Git {
@@ -114,12 +136,11 @@ pub struct RepositoryListing {
 /// # Errors
 /// git fails, or the files are no pack.
 pub async fn fetch_pack(
-    world: &dyn World,
-    cache: &PackCache,
+    access: GitAccess<'_>,
     source: &GitSource,
     commit: Option<&str>,
 ) -> Result<FetchedPack, FetchError> {
-    let (repository, commit) = fetch_commit(world, cache, source, commit).await?;
+    let (repository, commit) = fetch_commit(access, source, commit).await?;
     let listing = repository.list(&commit, source.path.as_deref()).await?;
     let tree = repository.read(&listing.files).await?;
     Ok(FetchedPack { commit, tree, skipped: listing.skipped })
@@ -130,12 +151,11 @@ pub async fn fetch_pack(
 /// # Errors
 /// git fails, or there are too many files.
 pub async fn list_repository(
-    world: &dyn World,
-    cache: &PackCache,
+    access: GitAccess<'_>,
     source: &GitSource,
     file: &str,
 ) -> Result<RepositoryListing, FetchError> {
-    let (repository, commit) = fetch_commit(world, cache, source, None).await?;
+    let (repository, commit) = fetch_commit(access, source, None).await?;
     let mut command = repository.git("ls-tree", &["-r", "-z", "--name-only", "--full-tree", &commit], LOCAL_TIMEOUT);
     command.max_output = MAX_LISTING_BYTES;
     let output = repository.run("ls-tree", command).await?;
@@ -153,12 +173,11 @@ pub async fn list_repository(
 
 /// Fetches a commit, or that of a revision, into a repository of our own.
 async fn fetch_commit<'w>(
-    world: &'w dyn World,
-    cache: &PackCache,
+    access: GitAccess<'w>,
     source: &GitSource,
     commit: Option<&str>,
 ) -> Result<(Repository<'w>, String), FetchError> {
-    let repository = Repository::create(world, cache).await?;
+    let repository = Repository::create(access, &source.url).await?;
     let wanted = commit.or(source.rev.as_deref()).unwrap_or("HEAD");
     let fetched = repository.fetch(&source.url, &[&format!("+{wanted}:{FETCHED_REF}")], true).await;
     let tip = match (fetched, commit) {
@@ -178,15 +197,11 @@ async fn fetch_commit<'w>(
 ///
 /// # Errors
 /// git fails.
-pub async fn remote_commit(
-    world: &dyn World,
-    cache: &PackCache,
-    source: &GitSource,
-) -> Result<Option<String>, FetchError> {
+pub async fn remote_commit(access: GitAccess<'_>, source: &GitSource) -> Result<Option<String>, FetchError> {
     if let Some(commit) = source.fixed_commit() {
         return Ok(Some(commit.to_owned()));
     }
-    let repository = Repository::create(world, cache).await?;
+    let repository = Repository::create(access, &source.url).await?;
     let rev = source.rev.as_deref().unwrap_or("HEAD");
     let peeled = format!("{rev}^{{}}");
     let command = repository.git("ls-remote", &["--quiet", "--", &source.url, rev, &peeled], LISTING_TIMEOUT);
@@ -204,6 +219,8 @@ pub async fn remote_commit(
 struct Repository<'w> {
     world: &'w dyn World,
     folder: PathBuf,
+    /// Those beside [`OPTIONS`].
+    options: Vec<String>,
     environment: Vec<(String, String)>,
 }
 
@@ -228,13 +245,26 @@ struct Listing {
 }
 
 impl<'w> Repository<'w> {
-    async fn create(world: &'w dyn World, cache: &PackCache) -> Result<Repository<'w>, FetchError> {
+    /// A repository for what is fetched from a URL.
+    async fn create(access: GitAccess<'w>, url: &str) -> Result<Repository<'w>, FetchError> {
+        let GitAccess { world, cache, proxies, hosts } = access;
+        let options = match hosts {
+            PackHosts::Any => Vec::new(),
+            PackHosts::Public => public_options(url, proxies).await?,
+        };
         let folder = cache.temporary_folder()?;
-        let mut repository = Repository { world, folder, environment: environment() };
+        let mut repository = Repository { world, folder, options, environment: environment(hosts) };
+        if hosts == PackHosts::Public {
+            // A file of passwords is looked for there.
+            let home = repository.folder.to_string_lossy().into_owned();
+            repository.environment.push(("HOME".to_owned(), home));
+        }
         let init = repository.git("init", &["--quiet", "--bare", "--template="], LOCAL_TIMEOUT);
         repository.run("init", init).await?;
-        let ssh = repository.ssh_command().await?;
-        repository.environment.push(("GIT_SSH_COMMAND".to_owned(), ssh));
+        if hosts == PackHosts::Any {
+            let ssh = repository.ssh_command().await?;
+            repository.environment.push(("GIT_SSH_COMMAND".to_owned(), ssh));
+        }
         Ok(repository)
     }
 
@@ -258,7 +288,8 @@ impl<'w> Repository<'w> {
         let mut git_dir = std::ffi::OsString::from("--git-dir=");
         git_dir.push(&self.folder);
         program.args.push(git_dir);
-        program.args.extend(OPTIONS.iter().flat_map(|option| ["-c".into(), option.into()]));
+        let options = OPTIONS.into_iter().chain(self.options.iter().map(String::as_str));
+        program.args.extend(options.flat_map(|option| ["-c".into(), option.into()]));
         program.args.push(command.into());
         program.args.extend(arguments.iter().map(Into::into));
         program.env.clone_from(&self.environment);
@@ -348,13 +379,39 @@ fn with_help(message: String) -> String {
     }
 }
 
+/// The options for a URL that only another pack names: its host has public addresses, which are connected to whatever its
+/// name means later, and gets no credentials.
+async fn public_options(url: &str, proxies: &ProxyVariables) -> Result<Vec<String>, FetchError> {
+    let url = Url::parse(url).map_err(|_| WorldError::InvalidUrl { reason: "missing host" })?;
+    let policy = HostPolicy::default();
+    let addresses = match proxies.proxy_for(&url)? {
+        Some(_) => policy.check_proxied_url(&url).map(|()| Vec::new()),
+        None => policy.resolve(&url).await,
+    };
+    let addresses = addresses.map_err(|error| match error {
+        WorldError::PrivateAddress { host } => FetchError::PrivateHost(host),
+        error => error.into(),
+    })?;
+    let mut options = vec!["credential.helper=".to_owned(), "http.followRedirects=false".to_owned()];
+    if let (Some(host), Some(port), false) = (url.host_str(), url.port_or_known_default(), addresses.is_empty()) {
+        let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        options.push(format!("http.curloptResolve={host}:{port}:{}", addresses.join(",")));
+    }
+    Ok(options)
+}
+
 /// The variables of git, besides those of every program.
-fn environment() -> Vec<(String, String)> {
+fn environment(hosts: PackHosts) -> Vec<(String, String)> {
+    let names = NETWORK_VARIABLES.iter().map(|name| (*name).to_owned());
     let configured = (0..64).flat_map(|nth| [format!("GIT_CONFIG_KEY_{nth}"), format!("GIT_CONFIG_VALUE_{nth}")]);
-    let names = USER_VARIABLES.iter().map(|name| (*name).to_owned());
-    let names = names.chain(["GIT_CONFIG_COUNT".to_owned()]).chain(configured);
+    let own_names = CREDENTIAL_VARIABLES.iter().map(|name| (*name).to_owned());
+    let own_names = own_names.chain(["GIT_CONFIG_COUNT".to_owned()]).chain(configured);
+    let names = names.chain(own_names.filter(|_| hosts == PackHosts::Any));
     let of_user = names.filter_map(|name| std::env::var(&name).ok().map(|value| (name, value)));
-    of_user.chain(VARIABLES.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))).collect()
+    let fixed = VARIABLES.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let public = [("GIT_ALLOW_PROTOCOL", "https"), ("GIT_CONFIG_GLOBAL", "/dev/null")];
+    let public = public.into_iter().filter(|_| hosts == PackHosts::Public);
+    of_user.chain(fixed).chain(public.map(|(name, value)| (name.to_owned(), value.to_owned()))).collect()
 }
 
 /// Reads what `ls-tree -r -z -l` prints: `MODE TYPE OBJECT SIZE\tPATH\0`.
@@ -396,12 +453,64 @@ fn parse_objects(mut output: &[u8]) -> Option<HashMap<&str, &[u8]>> {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::future::BoxFuture;
+    use parking_lot::Mutex;
+
     use super::*;
+    use crate::world::{HttpRequest, HttpResponse};
 
     fn listed(entries: &[&str]) -> Result<Vec<String>, String> {
         let output: String = entries.iter().map(|entry| format!("{entry}\0")).collect();
         let listing = parse_listing(output.as_bytes()).map_err(|error| error.to_string())?;
         Ok(listing.files.into_iter().map(|file| file.path).collect())
+    }
+
+    /// Runs nothing, and keeps what it was told to run.
+    #[derive(Default)]
+    struct NoPrograms(Mutex<Vec<ProgramCommand>>);
+
+    impl World for NoPrograms {
+        fn run_program(&self, command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
+            self.0.lock().push(command);
+            Box::pin(async { Err(WorldError::timed_out(LOCAL_TIMEOUT)) })
+        }
+
+        fn send_request(&self, _: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
+            Box::pin(async { Err(WorldError::timed_out(LOCAL_TIMEOUT)) })
+        }
+    }
+
+    /// The first command of git for a repository, and what came of it.
+    async fn first_command(url: &str, hosts: PackHosts) -> (Option<ProgramCommand>, String) {
+        let (world, folder, proxies) = (NoPrograms::default(), tempfile::tempdir().unwrap(), ProxyVariables::default());
+        let cache = PackCache::locate(|name| (name == "FOLIO_CACHE").then(|| folder.path().into())).unwrap();
+        let source = GitSource::new(url, None, None).unwrap();
+        let access = GitAccess { world: &world, cache: &cache, proxies: &proxies, hosts };
+        let error = fetch_pack(access, &source, None).await.unwrap_err();
+        let first = world.0.lock().pop();
+        (first, error.to_string())
+    }
+
+    #[tokio::test]
+    async fn what_another_pack_names_is_public_and_gets_no_credentials() {
+        for host in ["10.0.0.1", "127.0.0.1:8443", "localhost", "localhost.", "[::1]", "169.254.169.254", "[fd00::1]"] {
+            let (command, error) = first_command(&format!("https://{host}/a/b"), PackHosts::Public).await;
+            assert!(command.is_none() && error.contains("private address"), "{host}: {error}");
+        }
+        let told = |command: &ProgramCommand, option: &str| command.args.iter().any(|argument| argument == option);
+        let variable = |command: &ProgramCommand, name: &str| {
+            command.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+        };
+        let (public, _) = first_command("https://93.184.216.34/a/b", PackHosts::Public).await;
+        let public = public.unwrap();
+        assert!(told(&public, "credential.helper=") && told(&public, "http.followRedirects=false"), "{public:?}");
+        assert_eq!(variable(&public, "HOME").as_deref(), public.cwd.to_str());
+        assert_eq!(variable(&public, "GIT_ALLOW_PROTOCOL").as_deref(), Some("https"));
+        assert_eq!(variable(&public, "GIT_CONFIG_GLOBAL").as_deref(), Some("/dev/null"));
+        let (own, _) = first_command("https://10.0.0.1/a/b", PackHosts::Any).await;
+        let own = own.unwrap();
+        assert!(!told(&own, "credential.helper=") && variable(&own, "HOME").is_none(), "{own:?}");
+        assert_eq!(variable(&own, "GIT_ALLOW_PROTOCOL").as_deref(), Some("https:ssh:file"));
     }
 
     #[test]

@@ -14,15 +14,13 @@ mod text_check;
 mod tree;
 mod tree_digest;
 
-pub use archive_pack::{
-    ArchiveDownloads, ArchiveHosts, ArchiveListing, ArchivePackError, list_archive, unpack_archive,
-};
+pub use archive_pack::{ArchiveDownloads, ArchiveListing, ArchivePackError, list_archive, unpack_archive};
 pub use archive_source::{ArchiveSource, archive_sha256, check_archive_folder, check_archive_url, check_sha256};
 pub use cache::{CacheError, PackCache};
-pub use git::{FetchError, FetchedPack, RepositoryListing, fetch_pack, list_repository, remote_commit};
+pub use git::{FetchError, FetchedPack, GitAccess, RepositoryListing, fetch_pack, list_repository, remote_commit};
 pub use lock::{LOCK_NAME, LockMismatch, LockedPack, PackLock, TrustRecord, is_pack_key};
 pub use marketplace::{MARKETPLACE_FILE, Plugin, PluginSource, plugins, repository_url};
-pub use source::{GitSource, PackSource, SourceError, check_folder, check_revision, check_url};
-pub use text_check::suspicious_files;
+pub use source::{GitSource, PackHosts, PackSource, SourceError, check_folder, check_revision, check_url};
+pub use text_check::{suspicious_files, text_of};
 pub use tree::{PackTree, TreeError, TreeLimits};
 pub use tree_digest::TreeDigest;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use url::Url;
+
 use super::archive_source::ArchiveSource;
 use crate::diagnostic::one_line;
 use crate::files::normalize;
@@ -19,7 +21,32 @@ pub enum PackSource {
     Archive(ArchiveSource),
 }
 
+/// Which hosts a pack may come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PackHosts {
+    /// Every host: its user names it.
+    Any,
+    /// Those that everybody reaches, without credentials: only another pack names it.
+    Public,
+}
+
+/// Why a pack is not fetched from a host.
+pub(super) fn private_host(host: &str) -> String {
+    format!(
+        "host `{host}` has a private address, and another pack names it\nhelp: it is fetched if your own manifest has a pack of this host"
+    )
+}
+
 impl PackSource {
+    /// Whether another source is at the same host.
+    pub fn is_at_host_of(&self, other: &PackSource) -> bool {
+        let host = |source: &PackSource| {
+            let url = Url::parse(source.url()).ok()?;
+            Some((url.host_str()?.trim_end_matches('.').to_owned(), url.port()))
+        };
+        host(self).is_some_and(|own| host(other) == Some(own))
+    }
+
     /// The URL of the repository or the archive.
     pub fn url(&self) -> &str {
         match self {

@@ -114,9 +114,26 @@ impl HostPolicy {
 }
 
 impl HostPolicy {
-    /// The same for a URL that is requested by a proxy, which resolves the name. Of names, only those of the machine itself
-    /// are refused.
-    pub(super) fn check_proxied_url(&self, url: &Url) -> Result<(), WorldError> {
+    /// The addresses of a host name, of those that it may have; none for a host that is an address itself. Refuses what
+    /// has no such address.
+    pub async fn resolve(&self, url: &Url) -> Result<Vec<IpAddr>, WorldError> {
+        self.check_url(url)?;
+        let Some(Host::Domain(name)) = normalized_host(url) else { return Ok(Vec::new()) };
+        let no_address = || WorldError::Dns { host: name.clone() };
+        let found = tokio::net::lookup_host((name.as_str(), 0)).await.map_err(|_| no_address())?;
+        let found: Vec<IpAddr> = found.map(|address| address.ip()).collect();
+        let allowed = self.allowed_addresses(url);
+        let reachable: Vec<IpAddr> = found.iter().copied().filter(|address| allowed.includes(*address)).collect();
+        match (found.is_empty(), reachable.is_empty()) {
+            (true, _) => Err(no_address()),
+            (false, true) => Err(WorldError::PrivateAddress { host: name }),
+            (false, false) => Ok(reachable),
+        }
+    }
+
+    /// The same check for a URL that is requested by a proxy, which resolves the name. Of names, only those of the machine
+    /// itself are refused.
+    pub fn check_proxied_url(&self, url: &Url) -> Result<(), WorldError> {
         if let Some(Host::Domain(name)) = normalized_host(url)
             && (name == "localhost" || name.ends_with(".localhost"))
             && !self.allows(url)

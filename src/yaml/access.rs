@@ -10,7 +10,8 @@ use serde::forward_to_deserialize_any;
 use super::deserialize::{DeserializeError, NodeDeserializer, ParentKey};
 use super::document::{Location, MapEntry, NodeId};
 use super::key_synonyms::{correct_key, remark};
-use crate::diagnostic::{Code, nearest, quote_names};
+use super::missing_space::key_without_space;
+use crate::diagnostic::{Code, Span, nearest, quote_names};
 
 /// How many known keys the help for an unknown one lists.
 const MAX_LISTED_KEYS: usize = 20;
@@ -90,7 +91,8 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
         self.report_unknown(key, self.reader.document.location(entry.key), known);
         let near = || nearest(key, known.iter().copied()).filter(|_| remark(key, known).is_none());
         let meant = correct_key(key, known).or_else(near);
-        let Some(meant) = meant.filter(|meant| !self.is_taken(meant)) else {
+        let is_joined = key_without_space(key).is_some();
+        let Some(meant) = meant.filter(|meant| !is_joined && !self.is_taken(meant)) else {
             self.reader.report.borrow_mut().mark_incomplete(self.reader.location().span());
             return None;
         };
@@ -112,12 +114,15 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
 
     fn report_unknown(&self, key: &str, at: Location, known: &'static [&'static str]) {
         let is_plain = self.is_plain_key(at, key);
+        let joined = key_without_space(key).filter(|key| known.contains(key));
+        let colon = at.span().start as usize + joined.map_or(0, str::len);
         let mut report = self.reader.report.borrow_mut();
         let diagnostic = report.error(Code::UnknownKey, at, format!("unknown key `{key}`"));
         match correct_key(key, known) {
-            _ if key.starts_with(is_space_of_no_indentation) => diagnostic.help(
-                "the line begins with a space that is none in YAML, such as a no-break space: indent it with spaces",
-            ),
+            _ if joined.is_some() => {
+                let colon = Span::new(at.span().file, colon, colon + 1);
+                diagnostic.help(format!("write a space behind `{}:`", joined.unwrap_or_default())).fix(colon, ": ")
+            }
             Some(name) if self.corrected_keys.contains(&name) => {
                 diagnostic.help(format!("remove it: another key is read as `{name}`"))
             }
@@ -135,11 +140,6 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
                 .help(format!("expected one of {}{more}", quote_names(known.get(..MAX_LISTED_KEYS).unwrap_or(known))));
         }
     }
-}
-
-/// Whether a character looks like the space of an indentation.
-fn is_space_of_no_indentation(character: char) -> bool {
-    character.is_whitespace() && !character.is_ascii()
 }
 
 /// Keys of JSON Schema that an author may have put beside the place where they belong, and so did not misspell.

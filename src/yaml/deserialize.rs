@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::access::{EntryAccess, EnumVariantAccess, ListAccess, SpannedAccess};
 use super::document::{Document, Location, MapEntry, Node, NodeId, NodeKind, ScalarNode};
+use super::missing_space::report_missing_space;
 use super::quantity;
 use crate::diagnostic::{Code, Report, nearest, quote_names};
 
@@ -127,6 +128,10 @@ impl<'a, 'r> NodeDeserializer<'a, 'r> {
         }
         let message = format!("expected {expected}, found {}", self.describe());
         let mut report = self.report.borrow_mut();
+        let is_collection = expected.starts_with("a map") || expected.starts_with("a list");
+        if is_collection && report_missing_space(self.location().span(), &mut report) {
+            return;
+        }
         let diagnostic = report.error(Code::WrongType, self.location(), message);
         let ParentKey { name, is_entry } = self.key;
         let example = if is_entry { (self.example_of)(&format!("{name}.*")) } else { (self.example_of)(name) };

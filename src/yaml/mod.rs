@@ -16,11 +16,13 @@ mod tree_edit;
 mod insert;
 mod key_synonyms;
 mod map_edit;
+mod missing_space;
 mod scalar;
 mod spanned;
 mod struct_keys;
 mod syntax_error;
 mod syntax_indentation;
+mod syntax_quote;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +32,7 @@ pub use key_synonyms::correct_key;
 
 pub use insert::{InsertError, Insertion, NewEntry, insert_entry};
 pub use map_edit::{NewPair, add_pair, json_of, replace_pair};
+pub use missing_space::report_missing_space;
 pub use parse::{
     MisplacedFrontMatter, decode, find_misplaced_front_matter, parse, parse_front_matter, parse_front_matter_at,
     parse_json,

@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_yaml::granit_parser::{Event, Options, Parser, ScalarStyle, StructureStyle, Tag};
 
 use super::document::{Document, MAX_LINEAR_KEYS, MapEntry, Node, NodeId, NodeKind, ScalarNode};
+use super::missing_space::odd_blank;
 use super::scalar::resolve;
 use super::syntax_error::{SyntaxError, explain, merge_marker};
 use crate::diagnostic::{Code, FileId, Report, Span, bytes_without_byte_order_mark};
@@ -427,11 +428,24 @@ impl<'a> TreeBuilder<'a> {
             Some(OpenMap { pending_key: waiting @ None, .. }) => *waiting = Some(node),
             Some(entries) => {
                 if let Some(key) = entries.pending_key.take() {
+                    self.refuse_odd_blank(key)?;
                     self.add_entry(MapEntry { key, value: node });
                 }
             }
         }
         Some(())
+    }
+
+    /// Refuses a key with a blank that YAML takes for a letter: it is not the key that its author sees.
+    fn refuse_odd_blank(&mut self, key: NodeId) -> Option<()> {
+        let span = self.document.location(key).span();
+        let written = self.text.get(span.start as usize..span.end as usize).filter(|written| !written.is_ascii());
+        let is_plain = |written: &&str| *written == self.document.key_text(key) && !written.starts_with(['"', '\'']);
+        let Some(found) = written.filter(is_plain).and_then(|written| odd_blank(&format!("{written}:"))) else {
+            return Some(());
+        };
+        self.report_syntax_error(found.moved_by(span.start as usize).into());
+        None
     }
 
     /// Adds an entry to the open map, or reports an invalid or duplicate key.

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::syntax_indentation;
+use super::missing_space::MissingSpace;
+use super::{syntax_indentation, syntax_quote};
+use crate::diagnostic::nearest;
 
 /// A syntax error at the place of the mistake.
 #[derive(Debug)]
@@ -29,6 +31,14 @@ impl SyntaxError {
     }
 }
 
+impl From<MissingSpace> for SyntaxError {
+    fn from(found: MissingSpace) -> SyntaxError {
+        let help = found.help();
+        let error = SyntaxError::new(found.range, found.message).help(help);
+        SyntaxError { replacement: Some(found.replacement), ..error }
+    }
+}
+
 /// The first line of a merge that is not resolved, where its three markers stand.
 pub(super) fn merge_marker(text: &str) -> Option<SyntaxError> {
     let ours = marker(text, 0, "<<<<<<< ")?;
@@ -48,15 +58,15 @@ fn marker(text: &str, from: usize, marker: &str) -> Option<usize> {
 /// The mistake behind an error of the parser at an offset; `open` is where the innermost open `{` or `[` is.
 pub(super) fn explain(text: &str, message: &str, at: usize, open: Option<usize>) -> SyntaxError {
     let line = line_at(text, at);
-    let of_line = text.get(line.clone()).unwrap_or_default();
-    if of_line.trim_start_matches(' ').starts_with('\t') {
-        let error = SyntaxError::new(at..at, format!("invalid YAML: {message}"));
-        return error.help("indent with spaces; YAML does not allow tabs in indentation");
-    }
-    let found = if message.contains("quote") { unclosed_quote(text, at) } else { None };
-    let found = found.or_else(|| unclosed_bracket(text, message, at, open));
-    let found = found.or_else(|| unquoted_text(text, &line));
-    let found = found.or_else(|| syntax_indentation::explain(text, message, &line));
+    let found = syntax_indentation::tab(text, &line, message)
+        .or_else(|| syntax_indentation::blank_or_joined_key(text, message, at, &line))
+        .or_else(|| syntax_quote::explain(text, message, at))
+        .or_else(|| if message.contains("quote") { unclosed_quote(text, at) } else { None })
+        .or_else(|| unclosed_bracket(text, message, at, open))
+        .or_else(|| undefined_anchor(text, message, at))
+        .or_else(|| block_mark(text, message, at))
+        .or_else(|| unquoted_text(text, &line))
+        .or_else(|| syntax_indentation::explain(text, message, &line));
     found.unwrap_or_else(|| {
         let error = SyntaxError::new(at..at, format!("invalid YAML: {message}"));
         match plain_help(message) {
@@ -71,12 +81,66 @@ fn plain_help(message: &str) -> Option<&'static str> {
         ("unknown anchor", "quote a text that begins with `*`"),
         ("misplaced bracket", "remove it: there is no matching opening bracket"),
         ("mapping values are not allowed", "quote a text with `: ` in it"),
+        ("mapping keys are not allowed", "quote a text that begins with `? `"),
         ("expected ',' or", "separate entries by commas, and quote a text with `: `, `,` or a bracket in it"),
+        ("expected node content", "write a value between the commas, and quote a text that begins with a sign"),
         ("did not find expected key", "indent all keys of a map by the same number of spaces"),
         ("did not find expected '-'", "indent all items of a list by the same number of spaces"),
         ("simple key expected", "write a key as `key: value`"),
+        ("comments must be separated", "write a space before `#`"),
+        ("wrongly indented line in block scalar", "indent each line of the text by the same number of spaces"),
+        ("invalid indentation", "indent it by more spaces than its key"),
+        ("alphabetic or numeric character", "quote a text that begins with `&` or `*`"),
+        ("document indicator", "close the quote, or indent the line"),
+        ("indentation indicator equal to 0", "write `|` without a number"),
+        ("tab", "indent with spaces; YAML does not allow tabs in indentation"),
     ];
     HELP.iter().find(|(part, _)| message.contains(part)).map(|(_, help)| *help)
+}
+
+/// An alias that stands alone, so that no text was meant.
+fn undefined_anchor(text: &str, message: &str, at: usize) -> Option<SyntaxError> {
+    let rest = text.get(at..)?.strip_prefix('*').filter(|_| message.contains("unknown anchor"))?;
+    let name = rest.split(|c: char| c.is_whitespace() || ",]}".contains(c)).next()?;
+    let behind = rest.get(name.len()..)?.lines().next().unwrap_or_default().trim_start();
+    let is_alone = behind.is_empty() || behind.starts_with([',', ']', '}', '#']);
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
+    if !is_alone || !is_name {
+        return None;
+    }
+    let defined = |part: &'_ str| -> Vec<String> {
+        let words = part.split(|c: char| c.is_whitespace() || ",[]{}".contains(c));
+        words.filter_map(|word| word.strip_prefix('&')).map(str::to_owned).collect()
+    };
+    let above = defined(text.get(..at)?);
+    let help = match nearest(name, above.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `*{near}`?"),
+        None if defined(rest).iter().any(|below| below == name) => {
+            format!("`&{name}` stands below: an anchor stands above its aliases")
+        }
+        None => format!("define it above as `&{name}`, or quote a text that begins with `*`"),
+    };
+    Some(SyntaxError::new(at..at + 1 + name.len(), format!("undefined anchor `{name}`")).help(help))
+}
+
+/// A dash behind a key, or a text behind `|` or `>`, which belong on lines of their own.
+fn block_mark(text: &str, message: &str, at: usize) -> Option<SyntaxError> {
+    let written = text.get(at..)?.lines().next()?.split(" #").next()?.trim_end();
+    let mark = written.chars().next()?;
+    let quoted = serde_json::Value::from(written).to_string();
+    let (words, help) = match mark {
+        '-' if message.contains("block sequence entries") || message.contains("only valid inside a block") => (
+            "a list item behind a key".to_owned(),
+            "write each item on a line of its own below the key, or the list as `[a, b]`; quote it if it is a text",
+        ),
+        '|' | '>' if message.contains("expected comment or line break") => {
+            (format!("text behind `{mark}`"), "write the text on the lines below, indented; quote it if it is one text")
+        }
+        _ => return None,
+    };
+    let in_brackets = written.contains([']', '}']);
+    let help = if in_brackets { help.to_owned() } else { format!("{help}: `{quoted}`") };
+    Some(SyntaxError::new(at..at + written.len(), words).help(help))
 }
 
 /// The range of the line at an offset, without its line break.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::missing_space::{describe_blank, is_odd_blank, missing_space, odd_blank};
 use super::syntax_error::SyntaxError;
 
 /// A line that begins with a key, or with an item of a list.
@@ -18,6 +19,77 @@ struct KeyLine<'a> {
     is_empty: bool,
     /// The column of its keys, which stand behind the dash of an item.
     column: usize,
+}
+
+/// A tab in the indentation of a line, or of the next one: a text that ends there is read to its end.
+pub(super) fn tab(text: &str, line: &Range<usize>, message: &str) -> Option<SyntaxError> {
+    let next = text.get(line.end..)?.split_inclusive('\n').scan(line.end, |end, line| {
+        let start = *end;
+        *end += line.len();
+        Some((start, line))
+    });
+    let next = next.skip(1).find(|(_, line)| !line.trim().is_empty()).filter(|_| message.contains("tab"));
+    let found =
+        [Some((line.start, text.get(line.clone())?)), next].into_iter().flatten().find_map(|(start, line)| {
+            let indentation = line.len() - line.trim_start_matches([' ', '\t']).len();
+            line.get(..indentation)?.find('\t').map(|at| start + at)
+        })?;
+    let error = SyntaxError::new(found..found + 1, "a tab in the indentation");
+    Some(error.help("indent with spaces; YAML does not allow tabs in indentation"))
+}
+
+/// A blank that is no space to YAML, or a colon without one, behind which the parser reads a text on to a key that cannot
+/// stand there.
+pub(super) fn blank_or_joined_key(text: &str, message: &str, at: usize, line: &Range<usize>) -> Option<SyntaxError> {
+    let of_line = text.get(line.clone())?;
+    if let Some(found) = odd_blank(of_line) {
+        return Some(found.moved_by(line.start).into());
+    }
+    let from = text.get(at..)?.trim_start_matches(|c: char| "|>+-".contains(c) || c.is_ascii_digit());
+    if let Some(blank) = from.chars().next().filter(|c| is_odd_blank(*c)) {
+        let start = text.len() - from.len();
+        let error = SyntaxError::new(
+            start..start + blank.len_utf8(),
+            format!("{} in the place of a space", describe_blank(blank)),
+        );
+        return Some(error.help("remove it, or write an ordinary space"));
+    }
+    let is_joined = |line: &str| {
+        let inner = line.trim_start_matches(' ');
+        let inner = inner.strip_prefix("- ").map_or(inner, |item| item.trim_start_matches(' '));
+        Some((line.len() - inner.len(), missing_space(inner)?))
+    };
+    if message.contains("simple key expected") {
+        return is_joined(of_line).map(|(column, found)| found.moved_by(line.start + column).into());
+    }
+    if !["mapping values are not allowed", "did not find expected"].iter().any(|part| message.contains(part)) {
+        return None;
+    }
+    let column = is_joined(of_line).map_or(of_line.len() - of_line.trim_start_matches(' ').len(), |(column, _)| column);
+    let above = text.get(..line.start)?;
+    let mut end = above.len();
+    for written in above.split_inclusive('\n').rev() {
+        end -= written.len();
+        let written = written.trim_end_matches(['\n', '\r']);
+        if let Some(found) = odd_blank(written) {
+            return (!is_in_block_text(text, end, written)).then(|| found.moved_by(end).into());
+        }
+        if let Some((_, found)) = is_joined(written).filter(|(at, _)| *at == column) {
+            return Some(found.moved_by(end).into());
+        }
+        if written.trim_start().starts_with('#') || KeyLine::read(end, written).is_some() {
+            return None;
+        }
+    }
+    None
+}
+
+/// Whether a line stands in a text after `|` or `>`.
+fn is_in_block_text(text: &str, start: usize, line: &str) -> bool {
+    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let above = text.get(..start).unwrap_or_default().lines().rev();
+    let holder = above.filter(|above| !above.trim().is_empty()).find(|above| indent(above) < indent(line));
+    holder.is_some_and(|holder| holder.trim_end().trim_end_matches(['-', '+']).ends_with(['|', '>']))
 }
 
 /// The mistake behind an error of the parser on a line, if it is the indentation of the line.

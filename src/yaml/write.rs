@@ -4,6 +4,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::diagnostic::{is_hidden, mark_hidden};
+
 /// How long a line may be before a map or a list is written over several.
 const MAX_LINE_CHARS: usize = 110;
 
@@ -166,7 +168,7 @@ fn flow_entries(map: &Map<String, Value>, max_chars: usize, max_depth: usize) ->
 
 fn is_plain(text: &str, in_flow: bool) -> bool {
     let character = |c: char| {
-        c.is_alphanumeric()
+        c.is_alphanumeric() && !is_hidden(c)
             || " _-./()$+';=@:…’–".contains(c)
             || (!in_flow && matches!(c, ',' | '!' | '?' | '"' | '&' | '*' | '%' | '<' | '>'))
     };
@@ -198,19 +200,17 @@ fn begins_as_text(text: &str) -> bool {
 
 /// A text in double quotes, with everything in it that is not to be seen written as an escape.
 fn quote(text: &str) -> String {
-    let written = |character: char| match u32::from(character) {
-        _ if !is_hidden(character) => character.to_string(),
+    let written = |(_, character, hides): (usize, char, bool)| match u32::from(character) {
+        _ if !needs_escape(character, hides) => character.to_string(),
         code @ 0..=0xffff => format!("\\u{code:04x}"),
         code => format!("\\U{code:08x}"),
     };
-    Value::from(text).to_string().chars().map(written).collect()
+    mark_hidden(&Value::from(text).to_string()).map(written).collect()
 }
 
-fn is_hidden(character: char) -> bool {
-    character.is_control()
-        || (character.is_whitespace() && character != ' ')
-        || matches!(character, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff0}'..='\u{ffff}' | '\u{e0000}'..='\u{e007f}')
+fn needs_escape(character: char, hides: bool) -> bool {
+    let is_blank = character.is_whitespace() && character != ' ';
+    hides || is_blank || character.is_control() || matches!(character, '\u{fffc}'..='\u{ffff}')
 }
 
 /// Whether some text in a value is written as lines.
@@ -229,7 +229,7 @@ fn is_lines(text: &str) -> bool {
         && !text.ends_with("\n\n")
         && !text.starts_with([' ', '\n'])
         && text.lines().all(|line| line.is_empty() || !line.trim().is_empty())
-        && text.chars().all(|character| character == '\n' || !is_hidden(character))
+        && mark_hidden(text).all(|(_, character, hides)| character == '\n' || !needs_escape(character, hides))
 }
 
 #[cfg(test)]

@@ -276,6 +276,26 @@ async function markdown({ tab }, folder) {
   await shows(result(tab).locator("pre"), "# Findings");
 }
 
+/** Texts on which a pattern with two repetitions side by side would take minutes, or a list of children is too long. */
+async function longTexts({ tab }) {
+  const paragraphs = (text) => `${text.repeat(18_000 / text.length)}\n\n`.repeat(10);
+  const runs = {
+    "a heading": `# a${" ".repeat(190_000)}x`, "a fence": `~~~${" ".repeat(190_000)}\``, "a long fence": `${"~".repeat(190_000)}\``,
+    "fences and lines": `${"\`".repeat(95_000)}\n${"a\n".repeat(45_000)}`, "a table": `|a|\n${" ".repeat(190_000)}x`,
+    "a row of a table": `|a|\n-${" ".repeat(190_000)}x`, "addresses of links": `[a](${"x".repeat(18_000)}\n\n`.repeat(10),
+    pictures: paragraphs("!["), addresses: paragraphs("<http://"), "a list": "-\n".repeat(95_000), "cells": `|a|\n|-|\n${"|".repeat(95_000)}`,
+  };
+  for (const [what, text] of Object.entries(runs)) {
+    const took = await tab.evaluate(async (text) => {
+      const { markdownView } = await import("/markdown_view.js");
+      const began = performance.now();
+      markdownView(text, "x");
+      return performance.now() - began;
+    }, text);
+    check(`${what} of 190 kB is rendered in time`, took < 5000, `${took} ms`);
+  }
+}
+
 /** An entry as clients show it. */
 async function clients({ tab }) {
   const choice = tab.getByLabel("Show as");
@@ -454,6 +474,7 @@ try {
   await accessible(first.tab, "an entry");
   await entries(first);
   await markdown(first, folder);
+  await longTexts(first);
   await clients(first);
   await questions(first);
   await problems(first, folder, second);

@@ -967,6 +967,31 @@ fn foreign_pack_archive_is_fetched_only_from_public_hosts() {
 }
 
 #[test]
+fn repository_of_a_foreign_pack_is_fetched_only_from_hosts_that_are_named() {
+    let server = Server::start();
+    server.set("/in/info/refs?service=git-upload-pack", Answer::Status(401));
+    server.set("/own.zip", Answer::Bytes(zip_of(&[("folio.yaml", PACK)])));
+    let inner = server.url("/in");
+    let outer = format!("folio: 1\nserver: {{ name: out }}\npacks: {{ in: {{ git: \"{inner}\" }} }}\n");
+    let local = Local::new("x", &zip_of(&[("folio.yaml", &outer)]));
+    let desk = Desk::new(&local.keys());
+    let ran = server.run(&desk, &["lock"]);
+    assert!(ran.code == Some(1) && ran.err.contains("pack `docs/in`: host `127.0.0.1` has a private address"), "{ran:?}");
+    assert!(ran.err.contains("help: it is fetched if your own manifest has a pack of this host"), "{ran:?}");
+    assert_eq!(server.count(), 0);
+    // Where the served manifest names the host, git is run as for its own packs.
+    let own = format!("url: \"{}\", sha256: {}", server.url("/own.zip"), sha256(&zip_of(&[("folio.yaml", PACK)])));
+    let desk = Desk::with_manifest(&format!(
+        "folio: 1\nserver: {{ name: desk }}\npacks:\n  docs: {{ {} }}\n  own: {{ {own} }}\n",
+        local.keys()
+    ));
+    let mut command = server.command(&desk, &["lock"]);
+    let ran = output(command.env("GIT_SSL_CAINFO", desk.folder.join("ca.pem")));
+    assert!(ran.code == Some(1) && ran.err.contains("pack `docs/in`: git fetch: "), "{ran:?}");
+    assert!(ran.err.contains("help: folio asks for no password") && server.count() >= 2, "{ran:?}");
+}
+
+#[test]
 fn archive_is_downloaded_through_the_proxy_of_the_environment() {
     let server = Server::start();
     server.set("/x.tgz", Answer::Redirect("/y.tgz".to_owned()));

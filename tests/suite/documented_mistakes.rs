@@ -75,9 +75,22 @@ fn read_case(text: &str) -> Case {
     Case { title: title.to_owned(), written: format!("--- {title}\n{body}"), files, expected: expected.to_owned() }
 }
 
-/// A text with `‹CR›`, `‹BOM›` and `‹TAB›` as what they are named after, which no editor keeps.
+/// A text with `‹CR›`, `‹BOM›`, `‹TAB›` and `‹U+00A0›` as what they are named after, which no editor keeps or shows.
 fn escaped(text: &str) -> Vec<u8> {
-    text.replace("‹CR›", "\r").replace("‹BOM›", "\u{feff}").replace("‹TAB›", "\t").into_bytes()
+    let mut parts = text.split('‹');
+    let mut written = parts.next().unwrap().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once('›').unwrap_or_else(|| panic!("no end of ‹{part}"));
+        let character = match name {
+            "CR" => '\r',
+            "BOM" => '\u{feff}',
+            "TAB" => '\t',
+            code => char::from_u32(u32::from_str_radix(&code[2..], 16).unwrap()).unwrap(),
+        };
+        written.push(character);
+        written.push_str(rest);
+    }
+    written.into_bytes()
 }
 
 pub fn check(files: &BTreeMap<String, Vec<u8>>) -> BuildOutcome {
@@ -192,8 +205,27 @@ fn help_for_habits_of_other_tools_says_what_to_write() {
         ("version 2", "write `folio: 1`; a later version of the language needs a newer folio"),
         (
             "no-break spaces as an indentation",
-            "the line begins with a space that is none in YAML, such as a no-break space: indent it with spaces",
+            "write ordinary spaces in its place; the file may have more of them",
         ),
+        ("tab below a plain text", "indent with spaces; YAML does not allow tabs in indentation"),
+        ("regular expression in double quotes", "use single quotes, in which `\\` is a backslash: `'^\\d+$'`"),
+        ("path of Windows in double quotes", "use single quotes, in which `\\` is a backslash: `'C:\\Users\\me'`"),
+        ("apostrophe in single quotes", "write `\"it's\"`"),
+        ("quotation in double quotes", "write `'say \"hi\" now'`"),
+        ("text behind a closing quote", "quote the whole text as `'\"x\" y'`, or remove what stands behind it"),
+        (
+            "item behind its key",
+            "write each item on a line of its own below the key, or the list as `[a, b]`; quote it if it is a text: `\"- a\"`",
+        ),
+        ("text behind the sign of a block", "write the text on the lines below, indented; quote it if it is one text: `\"|text\"`"),
+        ("select with a list", "for example `select: \"items[].{id: id, name: name}\"`"),
+        ("select of a set with a list", "for example `select: \"[].{id: id, name: name}\"`"),
+        ("undefined anchor", "define it above as `&greeting`, or quote a text that begins with `*`"),
+        ("misspelt anchor", "did you mean `*greeting`?"),
+        ("no space after a colon", "write a space there"),
+        ("no space after a colon in braces", "write a space behind `text:`"),
+        ("header of two lines", "a header is one line of visible characters, spaces and tabs; write several values as `a, b`"),
+        ("header that a block ends", "write `|-` in place of `|`: a block after `|` ends with a line feed"),
         ("host and port as a URL", "write `http://localhost:3000/x`"),
         ("host as a URL of a connection", "write `https://api.example.com`"),
         ("steps of a single action", "the outcome of a single action is `result`; steps in a list have an `id`"),

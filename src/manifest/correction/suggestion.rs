@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::pattern::Captures;
 use super::{Corrector, ParsedRule};
 use crate::diagnostic::{Code, Severity, Span};
-use crate::yaml::{MapEntry, NodeId, entry_with_lines, flow_scalar};
+use crate::yaml::{MapEntry, NodeId, entry_with_lines, flow_scalar, report_missing_space};
 
 /// The longest text that is shown on one line.
 const MAX_LINE_BYTES: usize = 160;
@@ -43,7 +43,9 @@ impl Corrector<'_> {
             _ => "unexpected value {found}",
         };
         let suggestion = self.suggest_value(node, meant);
-        self.report_mistake(parsed, node, key, captures, message, suggestion);
+        if self.is_quiet || key.is_some() || !report_missing_space(at, self.report) {
+            self.report_mistake(parsed, node, key, captures, message, suggestion);
+        }
         let reads = parsed.reads.as_ref().and_then(|reads| self.build(reads, captures, at));
         self.document.replace(node, reads.unwrap_or(meant));
         self.is_quiet = true;
