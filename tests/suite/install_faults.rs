@@ -69,7 +69,7 @@ fn killed_runs_leave_nothing_after_the_next_that_writes() {
         let installed = machine.read(row.file);
         machine.uninstall(row.host);
         let (before, left) = (machine.tree(), machine.read(row.file));
-        assert_eq!(left, if nth % 2 == 0 { &text } else { row.emptied() });
+        assert_eq!(left, if nth % 2 == 0 { text.as_str() } else { row.emptied() });
         for nth in 0..10 {
             for verb in ["install", "uninstall"] {
                 let mut child = start(&machine, &[verb, row.host, "-f", "../desk"]);
