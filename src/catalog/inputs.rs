@@ -347,9 +347,7 @@ impl Inputs {
         let Coercion::Value(value) = self.schema.coerce_property(name, text) else { return None };
         let is_empty_field = text.is_empty() && !self.requires(name) && self.declares(name);
         let is_none = is_empty_field
-            && (self.has_default(name)
-                || self.is_confined(name)
-                || !self.schema.allows_property(name, &value, budget));
+            && (self.has_default(name) || self.is_confined(name) || !self.schema.allows_property(name, &value, budget));
         (!is_none).then_some(value)
     }
 

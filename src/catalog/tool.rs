@@ -9,7 +9,6 @@ use crate::action::{ActionError, OutcomeBody, RunLimits, RunPlan};
 use crate::budget::{Budget, round_for_display};
 use crate::compile::{Compiler, LocatedJson};
 use crate::diagnostic::{Code, FileId, Severity, quote_names, truncate};
-use crate::digest::sha256;
 use crate::manifest::{self, Task, TaskSupport};
 use crate::schema::{Schema, unknown_keywords};
 use crate::template::{Template, UriSlot};
@@ -238,7 +237,7 @@ impl CompiledTool {
         if is_list && !content.is_error {
             content.note = note;
         } else if let Some(note) = note {
-            content.content.retain(|block| !is_empty_text(block));
+            content.content.retain(|block| !matches!(block, RenderedBlock::Block(block) if block.is_blank_text()));
             content.content.push(RenderedBlock::Block(ResultBlock::text(note)));
         }
         Ok(content)
@@ -280,7 +279,7 @@ impl CompiledTool {
             return Ok(ToolContent { content, structured, note: None, is_error: false });
         };
         let mut message = self.misfit_message(&reason, done);
-        content.retain(|block| !is_empty_text(block));
+        content.retain(|block| !matches!(block, RenderedBlock::Block(block) if block.is_blank_text()));
         if let Some(RenderedBlock::Block(ResultBlock::Text(first))) = content.first_mut() {
             message.push('\n');
             first.text.insert_str(0, &message);

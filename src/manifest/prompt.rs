@@ -24,7 +24,8 @@ pub struct Prompt {
     pub title: Option<String>,
     /// What it is for. Templates may use `env` and `server`.
     pub description: Option<String>,
-    /// Its arguments, at most 256, by name: `{ who: { required: true } }`.
+    /// Its arguments, at most 256, by name: `{ who: { required: true } }`. Forms send an empty text for a field that was left empty: it
+    /// counts as no value for an optional argument that has a default, or that an empty text does not fit.
     #[schemars(with = "IndexMap<String, Argument>")]
     pub arguments: Arguments,
     /// The text of one user message: a template, or `{ file: … }` for a file that contains it.

@@ -92,7 +92,8 @@ pub enum TraceKey {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct ServerLimits {
     /// How many programs may run at once, for tools, prompts, resources and completions together. Waiting counts towards
-    /// the `timeout` of a call. The default is 64.
+    /// the `timeout` of a call. Over HTTP one session, or one address without sessions, gets at most half of them. The
+    /// default is 64.
     #[schemars(with = "Option<u32>", range(min = 1))]
     pub programs: Option<Spanned<u32>>,
     /// How many bytes of requests and responses may be in flight at once. The minimum is 64MiB, the size of the largest

@@ -81,14 +81,18 @@ fn params_schema(method: &str) -> Option<Value> {
     let (required, mut properties) = match method {
         "initialize" => {
             let named = json!({ "type": "object", "required": ["name", "version"], "properties": { "name": text(), "version": text() } });
-            let properties = json!({ "protocolVersion": text(), "capabilities": capabilities_schema(), "clientInfo": named });
+            let properties =
+                json!({ "protocolVersion": text(), "capabilities": capabilities_schema(), "clientInfo": named });
             (json!(["protocolVersion", "capabilities", "clientInfo"]), properties)
         }
         "tools/call" | "prompts/get" => (
             json!(["name"]),
             json!({ "name": text(), "arguments": object(), "inputResponses": object(), "requestState": { "type": ["string", "null"] } }),
         ),
-        "resources/read" | "resources/directory/read" | "resources/subscribe" | "resources/unsubscribe"
+        "resources/read"
+        | "resources/directory/read"
+        | "resources/subscribe"
+        | "resources/unsubscribe"
         | "skills/get" => (json!(["uri"]), json!({ "uri": text() })),
         "completion/complete" => {
             let argument = json!({ "type": "object", "required": ["name", "value"], "properties": { "name": text(), "value": text() } });

@@ -25,10 +25,8 @@ enum Shape {
     Each(&'static Shape),
 }
 
-const MESSAGE: Shape = Shape::Members(&[
-    ("params", PARAMS),
-    ("result", Shape::Required(&Shape::Members(&[("_meta", Shape::Object)]))),
-]);
+const MESSAGE: Shape =
+    Shape::Members(&[("params", PARAMS), ("result", Shape::Required(&Shape::Members(&[("_meta", Shape::Object)])))]);
 
 const PARAMS: Shape = Shape::Members(&[
     ("arguments", Shape::Object),

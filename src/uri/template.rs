@@ -107,7 +107,7 @@ impl UriTemplate {
     }
 
     /// The text before its first variable, normalized.
-    pub(super) fn literal_prefix(&self) -> &str {
+    pub fn literal_prefix(&self) -> &str {
         self.literals.first().map_or("", String::as_str)
     }
 

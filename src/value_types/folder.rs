@@ -23,9 +23,11 @@ pub struct FolderKeys {
     /// several separated by `:` as in `PATH`, each of which may begin with `~/`, or `{{workspace}}`, the folder that the client's user works on. An absolute path is allowed in the served manifest only. It must exist when it
     /// is used.
     pub path: Option<Spanned<String>>,
-    /// `client` for the roots of the client, which is asked for them.
+    /// `client` for the roots of the client, which is asked for them: it has the time limit of the call, 10 s at most. Roots
+    /// that are no folder of this machine are left out.
     pub roots: Option<Spanned<RootsSource>>,
-    /// The folder, written like `path`, for clients without roots: `{ roots: client, else: "{{env.DIRS}}" }`.
+    /// The folder, written like `path`, for clients without roots, or that do not say them: `{ roots: client, else:
+    /// "{{env.DIRS}}" }`.
     #[serde(rename = "else")]
     pub otherwise: Option<Spanned<String>>,
     /// Whether files may be changed: `true`. By default they are only read.

@@ -85,7 +85,7 @@ const MAX_HEAD_CHARS: usize = 800;
 const MAX_TAIL_CHARS: usize = 1200;
 
 /// The beginning and the end of the output of a program, for display.
-fn excerpt(printed: &str) -> String {
+pub fn excerpt(printed: &str) -> String {
     let text = strip_escapes(printed);
     let text = text.trim();
     let count = text.chars().count();

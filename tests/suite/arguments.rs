@@ -174,11 +174,14 @@ prompts:
       list: { complete: { run: { exec: [printf, "<%s%s>", "{{choice}}", "{{given}}"] } } }
 "#,
     );
-    let fine = "plain=;given=dd;count=3;choice=;chosen=low;pattern=;length=;date=;fixed=;either=;inside=;needed=yes;list=;";
+    let fine =
+        "plain=;given=dd;count=3;choice=;chosen=low;pattern=;length=;date=;fixed=;either=;inside=;needed=yes;list=;";
     for server in [folder.stdio(), folder.http()] {
         for version in ["2025-06-18", SESSIONLESS_VERSION] {
             let client = server.client(version);
-            for name in ["plain", "given", "count", "choice", "chosen", "pattern", "length", "date", "fixed", "either", "inside"] {
+            for name in [
+                "plain", "given", "count", "choice", "chosen", "pattern", "length", "date", "fixed", "either", "inside",
+            ] {
                 for nothing in [json!(""), Value::Null] {
                     assert_eq!(client.get_text("p", json!({ "needed": "yes", name: nothing })), fine, "{name}");
                 }
@@ -206,7 +209,9 @@ prompts:
 #[test]
 fn keys_that_hosts_add_are_refused_and_the_log_says_the_way_out() {
     let manifest = |others: &str| {
-        format!("folio: 1\nserver: {{ name: s }}\ntools:\n  none: {{ description: N, {others}result: {{ text: ok }} }}\n")
+        format!(
+            "folio: 1\nserver: {{ name: s }}\ntools:\n  none: {{ description: N, {others}result: {{ text: ok }} }}\n"
+        )
     };
     let folder = TestFolder::with_manifest(&manifest(""));
     let server = folder.stdio();

@@ -324,7 +324,8 @@ fn client_that_is_silent_about_roots_is_asked_once() {
             assert_eq!(text_of(&late["result"]["content"][0]), "the client did not answer `roots/list` in time");
             // From here on a question would be an unexpected message.
             for (tool, arguments, fails) in silent.iter().chain([&("step", json!({}), true)]) {
-                let result = client.call_with_answers(tool, arguments.clone(), |method, _| panic!("asked for {method}"));
+                let result =
+                    client.call_with_answers(tool, arguments.clone(), |method, _| panic!("asked for {method}"));
                 assert_eq!(result["isError"] == true, *fails, "{tool}: {result}");
             }
             assert_eq!(client.call_text("optional", json!({})), "<>");

@@ -338,13 +338,17 @@ fn first_answers(folder: &TestFolder, message: &[u8]) -> [Value; 2] {
 
 #[test]
 fn sloppy_hello_begins_a_session() {
-    let folder = TestFolder::with_manifest("folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, result: { text: ok } }\n");
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, result: { text: ok } }\n",
+    );
     let hello = |capabilities: &str| {
         format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"2025-06-18","capabilities":{capabilities},"clientInfo":{{"name":"a","version":"1"}}}}}}"#
         )
     };
-    for capabilities in ["null", "[]", "[ ]", r#"{"roots":[]}"#, r#"{"experimental":[],"sampling":null,"elicitation":{"form":[]}}"#] {
+    for capabilities in
+        ["null", "[]", "[ ]", r#"{"roots":[]}"#, r#"{"experimental":[],"sampling":null,"elicitation":{"form":[]}}"#]
+    {
         for answer in first_answers(&folder, hello(capabilities).as_bytes()) {
             assert_eq!(answer["result"]["protocolVersion"], "2025-06-18", "{capabilities}: {answer}");
         }
@@ -386,8 +390,16 @@ fn sloppy_params_are_taken_and_wrong_ones_named() {
             for (method, params, words) in [
                 ("tools/call", json!({ "name": 7 }), "invalid params: `name` must be a string"),
                 ("tools/call", json!({}), "invalid params: `name` is required"),
-                ("tools/call", json!({ "name": "t", "arguments": [1] }), "invalid params: `arguments` must be an object"),
-                ("prompts/get", json!({ "name": "p", "arguments": "a" }), "invalid params: `arguments` must be an object"),
+                (
+                    "tools/call",
+                    json!({ "name": "t", "arguments": [1] }),
+                    "invalid params: `arguments` must be an object",
+                ),
+                (
+                    "prompts/get",
+                    json!({ "name": "p", "arguments": "a" }),
+                    "invalid params: `arguments` must be an object",
+                ),
                 ("tools/list", json!({ "cursor": 7 }), "invalid params: `cursor` must be a string"),
                 ("completion/complete", json!({ "ref": { "type": "x" } }), "invalid params: `ref.type` must be one of"),
             ] {

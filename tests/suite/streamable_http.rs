@@ -303,7 +303,11 @@ fn content_type_and_accept_are_required() {
     for types in ["image/png", "*/*;q=0", "text/html, image/*"] {
         let deaf = [("Content-Type", "application/json"), ("Accept", types)];
         let refused = server.http_client().send("POST", &deaf, body.as_bytes());
-        assert_eq!((refused.status, refused.header("content-type")), (406, Some("text/plain; charset=utf-8")), "{types}");
+        assert_eq!(
+            (refused.status, refused.header("content-type")),
+            (406, Some("text/plain; charset=utf-8")),
+            "{types}"
+        );
     }
     let refused = server.http_client().send("GET", &[("Accept", "application/json")], b"");
     assert_eq!((refused.status, refused.header("content-type")), (406, Some("text/plain; charset=utf-8")));
@@ -369,7 +373,8 @@ fn answer_has_a_type_that_the_client_accepts() {
     let refused = post(&in_session, Some("application/json"), &call("asks")).json();
     let words = text_of(&refused["result"]["content"][0]);
     assert!(refused["result"]["isError"] == true && words.contains("does not accept `text/event-stream`"), "{words}");
-    let (headers, body) = sessionless_request("subscriptions/listen", json!({ "notifications": { "promptsListChanged": true } }));
+    let (headers, body) =
+        sessionless_request("subscriptions/listen", json!({ "notifications": { "promptsListChanged": true } }));
     let refused = post(&headers, Some("application/json"), &body);
     assert_eq!((refused.status, refused.header("content-type")), (406, Some("application/json")));
     let mut any = in_session.to_vec();
@@ -445,7 +450,8 @@ fn missing_or_doubled_host_is_a_bad_request() {
         ("1.1", own.clone(), 200),
         ("1.0", String::new(), 403),
     ] {
-        let said = send_and_half_close(server.port, &format!("GET / HTTP/{version}\r\n{hosts}Connection: close\r\n\r\n"));
+        let said =
+            send_and_half_close(server.port, &format!("GET / HTTP/{version}\r\n{hosts}Connection: close\r\n\r\n"));
         assert!(said.split(' ').nth(1) == Some(&status.to_string()), "{version} {hosts:?}: {said}");
     }
 }

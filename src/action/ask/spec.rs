@@ -28,7 +28,8 @@ pub struct Question {
     pub roots: Option<Spanned<RootsQuestion>>,
     /// Whether the run continues if the user declines: `continue` or `end`, the default.
     pub on_decline: Option<OnDecline>,
-    /// Whether the run continues if the client does not support the question. Its answer is then null.
+    /// Whether the run continues if the client does not support the question, or does not say its roots. Its answer is then
+    /// null.
     pub optional: Option<bool>,
 }
 

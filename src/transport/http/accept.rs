@@ -9,11 +9,7 @@ use futures_util::StreamExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{
-    redact::is_event_stream,
-    response::text_response,
-    session::HttpSession,
-};
+use super::{redact::is_event_stream, response::text_response, session::HttpSession};
 
 const JSON: &str = "application/json";
 const EVENT_STREAM: &str = "text/event-stream";
@@ -60,16 +56,14 @@ impl Accepted {
     /// Without the header, a client takes anything.
     pub(super) fn from_headers(headers: &HeaderMap) -> Accepted {
         let written = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        let ranges: Vec<MediaRange<'_>> = written.flat_map(|list| list.split(',')).filter_map(MediaRange::parse).collect();
+        let ranges: Vec<MediaRange<'_>> =
+            written.flat_map(|list| list.split(',')).filter_map(MediaRange::parse).collect();
         let takes = |essence: &str| {
             let ranges = ranges.iter().filter_map(|range| Some((range.closeness(essence)?, range.weight)));
             let closest = ranges.max_by(|one, other| one.partial_cmp(other).unwrap_or(std::cmp::Ordering::Equal));
             closest.is_some_and(|(_, weight)| weight > 0.0)
         };
-        Accepted {
-            json: ranges.is_empty() || takes(JSON),
-            event_stream: ranges.is_empty() || takes(EVENT_STREAM),
-        }
+        Accepted { json: ranges.is_empty() || takes(JSON), event_stream: ranges.is_empty() || takes(EVENT_STREAM) }
     }
 
     /// The error of a client that takes neither of these.
