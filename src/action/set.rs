@@ -61,10 +61,7 @@ impl ActionKind for SetAction {
     async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let mut all = Map::new();
         for (name, value) in &self.values {
-            all.insert(
-                name.clone(),
-                value.evaluate(&format!("{}.{name}", self.path), context)?,
-            );
+            all.insert(name.clone(), value.evaluate(&format!("{}.{name}", self.path), context)?);
         }
         let all = Value::Object(all);
         context.scope.budget().charge_memory(memory_size(&all).saturating_mul(2))?;

@@ -51,7 +51,8 @@ impl ArgumentSummary<'_> {
             TextForm::List { item, choices } => {
                 let texts: Vec<String> = choices.iter().map(choice_text).collect();
                 let separated = (!self.says("comma")).then(|| "separated by commas".to_owned());
-                let each = item.filter(|item| choices.is_empty() && !self.says(item)).map(|item| format!("each {item}"));
+                let each =
+                    item.filter(|item| choices.is_empty() && !self.says(item)).map(|item| format!("each {item}"));
                 let parts: Vec<String> =
                     [self.missing_choices(&texts, "any of"), separated, each].into_iter().flatten().collect();
                 (!parts.is_empty()).then(|| parts.join("; "))
@@ -152,7 +153,8 @@ mod tests {
             (Some("Numbers"), list(Some("an integer"), &[]), "Numbers (separated by commas; each an integer)"),
             (Some("a or b, with commas"), list(None, &["a", "b"]), "a or b, with commas"),
         ] {
-            let summary = ArgumentSummary { description: written, form: Some(form), choices: Vec::new(), default: None };
+            let summary =
+                ArgumentSummary { description: written, form: Some(form), choices: Vec::new(), default: None };
             assert_eq!(summary.describe().as_deref(), Some(expected));
         }
     }
@@ -196,7 +198,9 @@ mod tests {
     fn long_lists_and_values_are_cut() {
         let choices: Vec<String> = (0..100).map(|number| format!("v{number}")).collect();
         let long = Value::String("x".repeat(500));
-        let text = ArgumentSummary { description: None, form: None, choices, default: Some(&long) }.describe().unwrap_or_default();
+        let text = ArgumentSummary { description: None, form: None, choices, default: Some(&long) }
+            .describe()
+            .unwrap_or_default();
         assert!(text.contains("v19, …; default xxx") && text.ends_with("x…") && text.len() < 250, "{text}");
     }
 }

@@ -83,8 +83,8 @@ pub use entry_digests::EntryDigests;
 pub use entry_name::{InvalidEntryName, check_entry_name};
 pub use http_access::{HttpAccess, TokenDigest, normalize_origin};
 pub use http_settings::{HttpLimits, HttpSettings};
-pub use media_block::contents_block;
 pub(crate) use mcp_header::has_mcp_headers;
+pub use media_block::contents_block;
 pub use server_limits::ServerLimits;
 pub use serving_checks::{AcceptError, HttpServingMode, ServingMode, SettingsAtStart, UnacceptedCatalog};
 

@@ -17,8 +17,8 @@ use crate::diagnostic::{Report, render_text};
 use crate::files::{FileError, FileKind, Folder, OverwritePolicy, WritableFolder};
 use crate::load::{ManifestLocation, folder_argument};
 use crate::openapi::{
-    EntryOutcome, Fetcher, FilePlan, FolderPlan, Import, ImportError, ImportOptions, MAX_DESCRIPTION_BYTES, RECORD_PATH, Source,
-    UpdateError, fetch, import,
+    EntryOutcome, Fetcher, FilePlan, FolderPlan, Import, ImportError, ImportOptions, MAX_DESCRIPTION_BYTES,
+    RECORD_PATH, Source, UpdateError, fetch, import,
 };
 use crate::world::ProxyVariables;
 

@@ -26,7 +26,9 @@ pub use error::{FileError, not_utf8_message};
 pub use folder::{FileEntry, FileStat, Folder, rfc3339};
 pub use glob::{GlobError, Globs};
 pub use home::{expand_home, path_value_help};
-pub use mime::{MediaForm, is_mime_type, is_model_image, known_media_type, media_form, mime_by_name, mime_of, type_of_bytes};
+pub use mime::{
+    MediaForm, is_mime_type, is_model_image, known_media_type, media_form, mime_by_name, mime_of, type_of_bytes,
+};
 pub use open::OpenFile;
 pub use path::normalize;
 pub use real_folder::open_real_folder;

@@ -190,7 +190,10 @@ pub enum WorldError {
         host: String,
     },
     /// The body is not in the coding that the response names, or in one that is not known.
-    #[error("cannot decode the response from `{host}` with HTTP status {status}: {}", truncate(reason, MAX_REASON_CHARS))]
+    #[error(
+        "cannot decode the response from `{host}` with HTTP status {status}: {}",
+        truncate(reason, MAX_REASON_CHARS)
+    )]
     Undecodable {
         /// The host.
         host: String,

@@ -339,10 +339,11 @@ async fn read_response(
     let is_coded = !codings.is_empty();
     let body: BodyReader = Box::new(StreamReader::new(response.bytes_stream().map_err(io::Error::other)));
     let reading = async { read_body(codings.undo(body).await?, read_limit, length).await };
-    let (bytes, missing) = reading.await.map_err(|error| match error.get_ref().and_then(|error| error.downcast_ref()) {
-        Some(error) => classify_error(error, &outgoing.error_host()),
-        None => undecodable(format!("its body is not `{}`, as its header says", written_codings(&headers))),
-    })?;
+    let (bytes, missing) =
+        reading.await.map_err(|error| match error.get_ref().and_then(|error| error.downcast_ref()) {
+            Some(error) => classify_error(error, &outgoing.error_host()),
+            None => undecodable(format!("its body is not `{}`, as its header says", written_codings(&headers))),
+        })?;
     // HTTP/2 servers may end a body early by a reset that is no error.
     if has_body && missing == 0 && length.is_some_and(|length| length > bytes.len() as u64) {
         return Err(WorldError::InvalidResponse { host: outgoing.error_host().host.to_owned() });

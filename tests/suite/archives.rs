@@ -976,7 +976,10 @@ fn repository_of_a_foreign_pack_is_fetched_only_from_hosts_that_are_named() {
     let local = Local::new("x", &zip_of(&[("folio.yaml", &outer)]));
     let desk = Desk::new(&local.keys());
     let ran = server.run(&desk, &["lock"]);
-    assert!(ran.code == Some(1) && ran.err.contains("pack `docs/in`: host `127.0.0.1` has a private address"), "{ran:?}");
+    assert!(
+        ran.code == Some(1) && ran.err.contains("pack `docs/in`: host `127.0.0.1` has a private address"),
+        "{ran:?}"
+    );
     assert!(ran.err.contains("help: it is fetched if your own manifest has a pack of this host"), "{ran:?}");
     assert_eq!(server.count(), 0);
     // Where the served manifest names the host, git is run as for its own packs.

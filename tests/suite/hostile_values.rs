@@ -286,12 +286,12 @@ const CONNECTION_SLOTS: &[HttpSlot] = &[
 /// Keys of requests and connections that are not templates, or whose templates have rows of other names or tests below.
 const OTHER_KEYS: &[&str] = &[
     "Auth.basic", "Auth.oauth2", "BodyBytes.file", "Connection.allow", "Connection.failIf", "Connection.proxy",
-    "Connection.retry", "Connection.tls", "FilePart.file", "FilePart.mimeType", "HttpRequest.allow", "HttpRequest.auth",
-    "HttpRequest.cache", "HttpRequest.expect", "HttpRequest.failIf", "HttpRequest.method", "HttpRequest.onError", "HttpRequest.paginate", "HttpRequest.redirect",
-    "HttpRequest.retry", "HttpRequest.timeout", "HttpRequest.use", "NameValue.name", "NameValue.value",
-    "Paginate.cursor", "Paginate.items", "Paginate.maxItems", "Paginate.maxPages", "Paginate.next", "Paginate.page",
-    "Paginate.parameter", "Paginate.partial", "Paginate.start", "Paginate.step", "Retry.attempts", "Retry.backoff",
-    "Retry.on", "Retry.unsafe",
+    "Connection.retry", "Connection.tls", "FilePart.file", "FilePart.mimeType", "HttpRequest.allow",
+    "HttpRequest.auth", "HttpRequest.cache", "HttpRequest.expect", "HttpRequest.failIf", "HttpRequest.method",
+    "HttpRequest.onError", "HttpRequest.paginate", "HttpRequest.redirect", "HttpRequest.retry", "HttpRequest.timeout",
+    "HttpRequest.use", "NameValue.name", "NameValue.value", "Paginate.cursor", "Paginate.items", "Paginate.maxItems",
+    "Paginate.maxPages", "Paginate.next", "Paginate.page", "Paginate.parameter", "Paginate.partial", "Paginate.start",
+    "Paginate.step", "Retry.attempts", "Retry.backoff", "Retry.on", "Retry.unsafe",
 ];
 
 /// A request with a token from the client credentials, some of which are given.
@@ -1124,8 +1124,10 @@ fn every_key_of_files_has_hostile_values() {
 #[test]
 fn every_key_of_requests_has_hostile_values() {
     let schema: Value = serde_json::from_str(&crate::doc_tables::read("schemas/folio.schema.json")).unwrap();
-    let definitions =
-        ["HttpRequest", "BodyBytes", "Connection", "Auth", "Basic", "NameValue", "OAuth2", "FilePart", "Paginate", "Retry"];
+    let definitions = [
+        "HttpRequest", "BodyBytes", "Connection", "Auth", "Basic", "NameValue", "OAuth2", "FilePart", "Paginate",
+        "Retry",
+    ];
     let written: BTreeSet<String> =
         definitions.iter().flat_map(|definition| schema_keys(&schema, definition)).collect();
     let covered = SLOTS.iter().chain(CONNECTION_SLOTS).map(|slot| slot.key).chain(OTHER_KEYS.iter().copied());

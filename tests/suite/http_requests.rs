@@ -1234,7 +1234,10 @@ fn fail_if_makes_a_response_an_error() {
     assert_eq!(called("", &worded, "bad"), (true, "no_channel: general (200)".to_owned()));
     let pages = "{ url: \"URL\", failIf: \"{{not json.ok}}\", paginate: { next: link, items: items } }";
     let (failed, said) = called("", pages, "page");
-    assert!(failed && said.starts_with(&format!("page 2: GET {url}/bad failed, though with HTTP status 200")), "{said}");
+    assert!(
+        failed && said.starts_with(&format!("page 2: GET {url}/bad failed, though with HTTP status 200")),
+        "{said}"
+    );
     let tolerant = pages.replace("items: items", "items: items, partial: true");
     assert!(called("", &tolerant, "page").1.starts_with("[1]"));
     let shared = format!("connections: {{ c: {{ url: \"{url}\", failIf: \"{{{{not json.ok}}}}\" }} }}\n");
@@ -1265,7 +1268,8 @@ fn fail_if_is_checked_at_load() {
 #[test]
 fn max_items_may_be_a_template() {
     let api = Upstream::start(|_, _| Reply::json(200, &json!([1, 2, 3])));
-    let http = format!("{{ url: \"{}\", paginate: {{ page: p, maxPages: 2, maxItems: \"{{{{limit}}}}\" }} }}", api.url());
+    let http =
+        format!("{{ url: \"{}\", paginate: {{ page: p, maxPages: 2, maxItems: \"{{{{limit}}}}\" }} }}", api.url());
     let manifest = manifest("", "limit: { type: number }", &http);
     for (limit, expected) in [
         (json!({ "limit": 2 }), "[1,2]"),
@@ -1301,7 +1305,11 @@ fn body_may_be_bytes_as_they_are() {
     let base64 = http("{ base64: \"{{data}}\" }");
     assert_eq!(sent(&base64, json!({ "data": "YQD/Yg==" })), [json!("application/octet-stream"), json!(raw)]);
     assert_eq!(sent(&base64, json!({})), [Value::Null, json!("")]);
-    let typed = manifest("", arguments, &format!("{{ url: \"{url}\", headers: {{ content-type: a/b }}, body: {{ file: raw }} }}"));
+    let typed = manifest(
+        "",
+        arguments,
+        &format!("{{ url: \"{url}\", headers: {{ content-type: a/b }}, body: {{ file: raw }} }}"),
+    );
     assert_eq!(sent(&typed, json!({}))[0], "a/b");
     let wrong = call(&base64, json!({ "data": "%" }));
     assert_eq!(text(&wrong), "`body` is not base64");
@@ -1340,7 +1348,9 @@ fn unused_proxy_of_the_environment_is_named_where_no_connection_is_made() {
         text(&command.stdio().client(SESSION_VERSIONS[3]).call("t", json!({}))).to_owned()
     };
     let hint = |name: &str| {
-        format!("`{name}` is not used by itself: declare it in `env`, and write `proxy: \"{{{{env.{name}}}}}\"` at the connection")
+        format!(
+            "`{name}` is not used by itself: declare it in `env`, and write `proxy: \"{{{{env.{name}}}}}\"` at the connection"
+        )
     };
     let direct = "{ use: c, url: / }";
     let both = [("HTTP_PROXY", "http://127.0.0.1:9"), ("HTTPS_PROXY", "http://127.0.0.1:9")];

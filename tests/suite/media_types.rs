@@ -113,15 +113,27 @@ fn blocks_and_resources_are_typed_by_their_bytes() {
     let svg = format!("text {}", String::from_utf8_lossy(SVG));
     let blocks = client.call("blocks", json!({}));
     let expected = [
-        "image image/png", &svg, "resource image/bmp", "image image/png", "image image/webp", "audio audio/ogg",
-        "resource image/png", "resource application/octet-stream",
+        "image image/png",
+        &svg,
+        "resource image/bmp",
+        "image image/png",
+        "image image/webp",
+        "audio audio/ogg",
+        "resource image/png",
+        "resource application/octet-stream",
     ];
     assert_eq!(all(&blocks), expected);
     assert_eq!(blocks["content"][1]["annotations"], json!({ "priority": 1.0 }));
     let read = |uri: &str| client.result("resources/read", json!({ "uri": uri }))["contents"][0].clone();
     assert_eq!(read("r://file")["mimeType"], "image/png");
-    assert_eq!((&read("r://page")["mimeType"], &read("r://page")["text"]), (&json!("text/plain"), &json!("<html>no picture</html>")));
-    assert_eq!((&read("r://named")["mimeType"], &read("r://named")["blob"]), (&json!("application/octet-stream"), &json!(STANDARD.encode(BMP))));
+    assert_eq!(
+        (&read("r://page")["mimeType"], &read("r://page")["text"]),
+        (&json!("text/plain"), &json!("<html>no picture</html>"))
+    );
+    assert_eq!(
+        (&read("r://named")["mimeType"], &read("r://named")["blob"]),
+        (&json!("application/octet-stream"), &json!(STANDARD.encode(BMP)))
+    );
     let mut asked = Vec::new();
     client.call_with_answers("sampled", json!({}), |_, params| {
         asked.extend(params["messages"].as_array().unwrap().iter().map(|message| short(&message["content"])));
@@ -148,7 +160,10 @@ fn bridge_shows_a_conversation_as_blocks() {
     ];
     assert_eq!(talk, expected);
     assert_eq!(all(&client.call("read-resource", json!({ "uri": "r://file" }))), ["image image/png"]);
-    assert_eq!(all(&client.call("read-resource", json!({ "uri": "r://named" }))), ["resource application/octet-stream"]);
+    assert_eq!(
+        all(&client.call("read-resource", json!({ "uri": "r://named" }))),
+        ["resource application/octet-stream"]
+    );
 }
 
 #[test]

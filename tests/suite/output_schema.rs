@@ -53,7 +53,8 @@ fn response_that_does_not_fit_is_said_to_be_carried_out_and_shown() {
         for method in ["GET", "POST"] {
             let result = call(&format!("{{ http: {{ method: {method}, url: \"{}/{path}\" }} }}", api.url()), "");
             let said = text(&result);
-            let start = format!("the request was carried out: HTTP {status}; the response does not fit `outputSchema`: ");
+            let start =
+                format!("the request was carried out: HTTP {status}; the response does not fit `outputSchema`: ");
             assert!(result["isError"] == true && said.starts_with(&start) && said.contains(reason), "{path}: {said}");
             assert!(said.ends_with(data) && result.get("structuredContent").is_none(), "{path}: {said}");
             assert_eq!(said.contains("do not call it again"), method == "POST", "{path}: {said}");
@@ -70,7 +71,8 @@ fn selection_and_form_of_a_response_are_judged_in_the_same_way() {
     let api = api();
     let http = |path: &str| format!("{{ http: {{ method: POST, url: \"{}/{path}\" }} }}", api.url());
     let selected = text(&call(&http("words"), "    result: { select: id }\n"));
-    let start = "the request was carried out: HTTP 200; the response does not fit `outputSchema`: `select` requires JSON";
+    let start =
+        "the request was carried out: HTTP 200; the response does not fit `outputSchema`: `select` requires JSON";
     assert!(selected.starts_with(start) && selected.contains("\nStored. It is fine."), "{selected}");
     let parsed = text(&call(&http("words").replace(" } }", " }, parse: json }"), ""));
     let start = "the request was carried out: HTTP 200; invalid JSON in the output";
@@ -83,13 +85,21 @@ fn programs_and_steps_say_what_they_did() {
     let http = format!("http: {{ method: POST, url: \"{}/enum\" }}", api.url());
     for (run, start, end) in [
         ("{ exec: [printf, '{\"id\": null}'] }", "the program ran: exit 0; its output does not fit", "{\"id\": null}"),
-        ("{ exec: [sh, -c, 'echo done; exit 3'], okExit: [3] }", "the program ran: exit 3; its output does not fit", "done\n"),
+        (
+            "{ exec: [sh, -c, 'echo done; exit 3'], okExit: [3] }",
+            "the program ran: exit 3; its output does not fit",
+            "done\n",
+        ),
         ("{ script: { shell: sh, text: 'echo \"[1]\"' } }", "the program ran: exit 0; its output does not fit", "[1]"),
         ("{ exec: [printf, plain], parse: json }", "the program ran: exit 0; invalid JSON in the output", "plain"),
         ("{ tool: other }", "the action was carried out; its result does not fit", "x"),
         ("{ file: { read: folio.yaml, in: f } }", "the action was carried out; its result does not fit", ""),
         ("[{ exec: [printf, '{}'] }]", "the steps were carried out; their result does not fit", "{}"),
-        (&format!("[{{ {http} }}]"), "the request was carried out: HTTP 201, as the last of the steps; their result", "\"ebook\"}"),
+        (
+            &format!("[{{ {http} }}]"),
+            "the request was carried out: HTTP 201, as the last of the steps; their result",
+            "\"ebook\"}",
+        ),
     ] {
         let result = call(run, "");
         let said = text(&result);

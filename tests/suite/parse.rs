@@ -48,10 +48,16 @@ fn output_is_a_list_or_names_its_bad_line() {
         (
             "jsonl",
             "1\n{",
-            json!("the program ran: exit 0; invalid JSON in line 2 of the output: EOF while parsing an object at column 1\n1\n{"),
+            json!(
+                "the program ran: exit 0; invalid JSON in line 2 of the output: EOF while parsing an object at column 1\n1\n{"
+            ),
         ),
         ("csv", "a,b\n1,\"x\ny\"\n", json!([{ "a": "1", "b": "x\ny" }])),
-        ("csv", "a,b\n1\n", json!("the program ran: exit 0; invalid CSV in line 2 of the output: expected 2 fields, found 1\na,b\n1")),
+        (
+            "csv",
+            "a,b\n1\n",
+            json!("the program ran: exit 0; invalid CSV in line 2 of the output: expected 2 fields, found 1\na,b\n1"),
+        ),
         ("lines", "one\n\ntwo\r\n", json!(["one", "", "two"])),
         // PowerShell and .NET write a byte order mark.
         ("json", "\u{feff}{\"a\": 1}", json!({ "a": 1 })),

@@ -69,7 +69,10 @@ prompts:
   inline: { description: D, text: "{{#*inline \"one\"}}{{#if loud}}LOUD{{else}}quiet{{/if}}{{/inline}}{{> one}} {{> one loud=true}}" }
 "#,
         ),
-        ("p/rules.hbs", "{{#if strict}}strict{{else}}lax{{/if}}{{#unless tone}}, plain{{/unless}}{{#if tone}}, {{tone}}{{/if}}, {{default note \"none\"}}"),
+        (
+            "p/rules.hbs",
+            "{{#if strict}}strict{{else}}lax{{/if}}{{#unless tone}}, plain{{/unless}}{{#if tone}}, {{tone}}{{/if}}, {{default note \"none\"}}",
+        ),
         ("p/outer.hbs", "{{#if strict}}!{{/if}}{{> rules strict=strict}}"),
         ("p/row.hbs", "{{name}}{{#if note}} ({{note}}){{/if}};"),
     ]);

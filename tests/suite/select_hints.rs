@@ -39,7 +39,8 @@ tests:
 "#;
 
 const LIST: &str = "`select` in `list`: `[].nmae` finds nothing: the value has no field `nmae`; did you mean `name`?";
-const SET: &str = "`select` of `steps.b.ids` in `reshaped`: `items.id` finds nothing: a list has no field `id`; write `[].id`";
+const SET: &str =
+    "`select` of `steps.b.ids` in `reshaped`: `items.id` finds nothing: a list has no field `id`; write `[].id`";
 
 #[test]
 fn call_and_server_say_which_field_is_missing() {

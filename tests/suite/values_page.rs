@@ -27,7 +27,8 @@ fn words(text: &str) -> BTreeSet<&str> {
 fn every_action_has_its_fields() {
     let rows = rows("| action | fields");
     for action in folio::action::ACTIONS.iter().filter(|action| action.key != "file") {
-        let row = rows.iter().find(|row| words(&row[0]).contains(action.key)).unwrap_or_else(|| panic!("{}", action.key));
+        let row =
+            rows.iter().find(|row| words(&row[0]).contains(action.key)).unwrap_or_else(|| panic!("{}", action.key));
         let fields = (action.outcome_fields)();
         for field in quoted(&fields) {
             assert!(quoted(&row[1]).any(|written| written == field), "{} has `{field}`", action.key);

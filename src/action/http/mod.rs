@@ -82,10 +82,7 @@ enum HttpBody {
     Form(Vec<QueryParameter>),
     Multipart(Multipart),
     Text(Template<TextSlot>),
-    Bytes {
-        source: FilePartSource,
-        folder: Folder,
-    },
+    Bytes { source: FilePartSource, folder: Folder },
 }
 
 impl HttpBody {
@@ -96,7 +93,9 @@ impl HttpBody {
             HttpBody::Form(form) => QueryParameter::read_paths(form),
             HttpBody::Multipart(multipart) => multipart.read_paths(),
             HttpBody::Text(text) => text.read_paths().to_vec(),
-            HttpBody::Bytes { source, .. } => source.template().map(|text| text.read_paths().to_vec()).unwrap_or_default(),
+            HttpBody::Bytes { source, .. } => {
+                source.template().map(|text| text.read_paths().to_vec()).unwrap_or_default()
+            }
         }
     }
 }

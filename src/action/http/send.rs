@@ -79,7 +79,10 @@ impl HttpAction {
             }
             HttpBody::Bytes { source, folder } => {
                 let by_name = source.file_name().as_deref().and_then(mime_by_name);
-                request.set_body(source.render("`body`", scope, folder)?.into(), by_name.unwrap_or(source.default_mime_type()));
+                request.set_body(
+                    source.render("`body`", scope, folder)?.into(),
+                    by_name.unwrap_or(source.default_mime_type()),
+                );
                 return Ok(());
             }
         };

@@ -179,8 +179,17 @@ mod tests {
             assert_eq!(missing(expression, &value).as_deref(), Some(words), "{expression}");
         }
         for expression in [
-            "items[].name", "items[].tags[]", "items[].by.login", "other || items", "not_null(other, total)", "empty.x.y",
-            "items[?by].by.login", "sort_by(items, &other)", "items[0].{ a: by }.a.login", "@", "`null`",
+            "items[].name",
+            "items[].tags[]",
+            "items[].by.login",
+            "other || items",
+            "not_null(other, total)",
+            "empty.x.y",
+            "items[?by].by.login",
+            "sort_by(items, &other)",
+            "items[0].{ a: by }.a.login",
+            "@",
+            "`null`",
         ] {
             assert_eq!(missing(expression, &value), None, "{expression}");
         }
