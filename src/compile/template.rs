@@ -99,7 +99,9 @@ impl Compiler<'_> {
         for WholeOutcome { name, fields, is_list, span } in outcomes {
             let (span, used_at) = self.spans_of(span.clone(), at);
             let (whole, field) = match is_list {
-                true => ("a list of whole outcomes", format!("`{{{{#each {name}}}}}…{{{{/each}}}}` with a field of each")),
+                true => {
+                    ("a list of whole outcomes", format!("`{{{{#each {name}}}}}…{{{{/each}}}}` with a field of each"))
+                }
                 false => ("a whole outcome", "one of its fields".to_owned()),
             };
             let owner = if *is_list { "this" } else { name };

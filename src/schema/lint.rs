@@ -194,7 +194,8 @@ impl Linter<'_, '_> {
     fn broken_rules(&self, value: &Value) -> String {
         let schema = self.root.pointer(&self.pointer).unwrap_or(self.root);
         // What is wrong elsewhere must not hide the rule.
-        let alone = self.validator().is_none().then(|| pattern::build_subschema_validators(schema, self.draft)).flatten();
+        let alone =
+            self.validator().is_none().then(|| pattern::build_subschema_validators(schema, self.draft)).flatten();
         let validator = self.validator().or_else(|| alone.as_ref()?.get("#"));
         let secrets = HashSet::new();
         let violations = validator.map(|validator| {

@@ -186,13 +186,13 @@ fn lint_finds_unsatisfiable_schemas() {
             ),
             (Unsatisfiable, "/properties/e/enum/1", "1 does not match type `string`"),
             (NoEffect, "/properties/e/enum/2", "duplicate value \"a\""),
-            (Unsatisfiable, "/properties/f/default", "invalid `default`: the value must be a date such as 2026-07-28; got \"soon\""),
-            (NoEffect, "/properties/g/minLength", "`minLength` has no effect on the type `integer`"),
             (
                 Unsatisfiable,
-                "/properties/h/default",
-                "invalid `default`: `[1]` must be an integer; got \"x\""
+                "/properties/f/default",
+                "invalid `default`: the value must be a date such as 2026-07-28; got \"soon\""
             ),
+            (NoEffect, "/properties/g/minLength", "`minLength` has no effect on the type `integer`"),
+            (Unsatisfiable, "/properties/h/default", "invalid `default`: `[1]` must be an integer; got \"x\""),
             (Unsatisfiable, "/properties/i/const", "2 is not one of `enum`"),
             (NoEffect, "/properties/j/format", "unknown format `emial` is not checked"),
             (Unsatisfiable, "/properties/k/default", "invalid `default`: the value must be a string; got null"),

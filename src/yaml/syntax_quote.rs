@@ -5,13 +5,13 @@ use super::syntax_error::SyntaxError;
 /// The mistake behind an error about a quoted text. `at` is its opening quote, or what stands behind its closing one.
 pub(super) fn explain(text: &str, message: &str, at: usize) -> Option<SyntaxError> {
     if message.contains("escape character") || message.contains("hexadecimal number") || message.contains("surrogate") {
-        return unknown_escape(text, at);
+        return unknown_escape(text, at, message.contains("surrogate"));
     }
     message.contains("invalid trailing content after").then(|| text_behind_quote(text, at)).flatten()
 }
 
 /// A backslash in double quotes that is no escape of YAML, as in a regular expression or a path of Windows.
-fn unknown_escape(text: &str, at: usize) -> Option<SyntaxError> {
+fn unknown_escape(text: &str, at: usize, is_of_surrogate: bool) -> Option<SyntaxError> {
     let inner = text.get(at..)?.strip_prefix('"')?;
     let mut wrong = None;
     let mut end = None;
@@ -25,7 +25,7 @@ fn unknown_escape(text: &str, at: usize) -> Option<SyntaxError> {
             '\\' => {
                 let (_, escaped) = characters.next()?;
                 let rest = inner.get(offset + 1..).unwrap_or_default();
-                if wrong.is_none() && !is_escape(rest) {
+                if wrong.is_none() && !is_escape(rest, is_of_surrogate) {
                     wrong = Some((offset, escaped));
                 }
             }
@@ -51,8 +51,8 @@ fn unknown_escape(text: &str, at: usize) -> Option<SyntaxError> {
     Some(SyntaxError { suggestion: Some((at..at + quoted.len(), quoted)), ..error })
 }
 
-/// Whether what follows a backslash makes an escape of it.
-fn is_escape(rest: &str) -> bool {
+/// Whether what follows a backslash makes an escape of it. A surrogate needs the other one.
+fn is_escape(rest: &str, is_of_surrogate: bool) -> bool {
     let digits = match rest.chars().next() {
         Some('x') => 2,
         Some('u') => 4,
@@ -61,8 +61,8 @@ fn is_escape(rest: &str) -> bool {
         None => return false,
     };
     let hex = rest.get(1..=digits).and_then(|hex| u32::from_str_radix(hex, 16).ok());
-    // A surrogate needs the other one, and Unicode ends early.
-    hex.is_some_and(|code| char::from_u32(code).is_some())
+    let is_surrogate = |code: u32| (0xd800..=0xdfff).contains(&code);
+    hex.is_some_and(|code| char::from_u32(code).is_some() || is_surrogate(code) && !is_of_surrogate)
 }
 
 /// A text that goes on behind a closing quote: an apostrophe in single quotes, a quotation in double ones.

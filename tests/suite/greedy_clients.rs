@@ -495,7 +495,9 @@ fn one_caller_has_at_most_half_of_the_programs() {
     let server = folder.http();
     let callers = [server.session("2025-11-25"), server.sessionless()];
     for (count, greedy) in (1..).zip(&callers) {
-        (0..8).for_each(|_| drop(greedy.start_call("slow", json!({}))));
+        for _ in 0..8 {
+            greedy.start_call("slow", json!({}));
+        }
         wait_until("its share", || processes_with_argument(&marker).len() == 2 * count);
         if count < callers.len() {
             assert_eq!(server.session("2025-11-25").call_text("quick", json!({})), "fine");
@@ -509,7 +511,9 @@ fn one_caller_has_at_most_half_of_the_programs() {
     wait_until("the end of all", || processes_with_argument(&marker).is_empty());
     let pipes = folder.stdio();
     let only = pipes.session("2025-11-25");
-    (0..8).for_each(|_| drop(only.start_call("slow", json!({}))));
+    for _ in 0..8 {
+        only.start_call("slow", json!({}));
+    }
     wait_until("all there are", || processes_with_argument(&marker).len() == 4);
 }
 

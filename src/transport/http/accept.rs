@@ -165,7 +165,9 @@ mod tests {
         ] {
             let headers = written.iter().map(|value| (header::ACCEPT, HeaderValue::from_static(value)));
             let mut all = HeaderMap::new();
-            headers.for_each(|(name, value)| drop(all.append(name, value)));
+            for (name, value) in headers {
+                all.append(name, value);
+            }
             assert_eq!(Accepted::from_headers(&all), Accepted { json, event_stream }, "{written:?}");
         }
     }
