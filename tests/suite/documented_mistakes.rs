@@ -179,7 +179,7 @@ fn help_for_habits_of_other_tools_says_what_to_write() {
         ("env of a program as a list", "write `{ A: b, C: $D }`"),
         ("secrets.X", r"declare `X` under `env`, and write `{{env.X}}`; for the text itself, write `\\{{secrets.X}}`"),
         ("process.env.TOKEN", "write `env.TOKEN`"),
-        ("elseif", "write `{{else if …}}`"),
+        ("elseif", r"write `{{else if …}}`; for the text itself, write `\\{{elseif c}}`"),
         ("shell variable as base of a URL", "write a variable of the environment as `{{env.NAME}}`"),
         ("glob without quotes", "quote a text that begins with `*`"),
         (
@@ -193,7 +193,7 @@ fn help_for_habits_of_other_tools_says_what_to_write() {
         ),
         ("partial beside others", "the partials are `close`"),
         ("key that is there twice", "rename one of them, or remove it"),
-        ("else without a block", "write `{{#if NAME}}…{{else}}…{{/if}}`"),
+        ("else without a block", r"write `{{#if NAME}}…{{else}}…{{/if}}`; for the text itself, write `\\{{else}}`"),
         ("elicit with a text", "write `ask: { answer: { elicit: … } }`"),
         (
             "name of a server for people",
@@ -228,7 +228,10 @@ fn help_for_habits_of_other_tools_says_what_to_write() {
         ("header that a block ends", "write `|-` in place of `|`: a block after `|` ends with a line feed"),
         ("host and port as a URL", "write `http://localhost:3000/x`"),
         ("host as a URL of a connection", "write `https://api.example.com`"),
-        ("steps of a single action", "the outcome of a single action is `result`; steps in a list have an `id`"),
+        (
+            "steps of a single action",
+            r"the outcome of a single action is `result`; steps in a list have an `id`; for the text itself, write `\\{{steps.x.stdout}}`",
+        ),
         ("curly quotes", "write `\"Summarize: {{text}}\"`, or use a block after `|`"),
         ("exec with quotes", "write `[wc, -w, \"notes/{{v}}.md\"]`"),
         ("select beside result", "write `select: \"items[].name\"` in `result`"),

@@ -43,7 +43,7 @@ fn available(outcome: &str, action: &str) -> BTreeSet<String> {
     );
     let ran = run_folio(TestFolder::with_manifest(&manifest).path(), &["check"]);
     let (_, fields) = ran.out.split_once("available fields: ").unwrap_or_else(|| panic!("{}{}", ran.out, ran.err));
-    quoted(fields.lines().next().unwrap()).map(str::to_owned).collect()
+    quoted(fields.split(';').next().unwrap()).map(str::to_owned).collect()
 }
 
 #[test]
@@ -80,8 +80,8 @@ tools:
   env: { description: D, arguments: { x: {} }, run: { exec: [sh, -c, 'echo "${A-not set}|$B"'], env: { A: "{{x}}", B: "b{{x}}" } } }
   stdin: { description: D, arguments: { x: {} }, run: { exec: [wc, -c], stdin: "{{x}}" } }
   path: { description: D, arguments: { x: {} }, run: { http: { url: "https://api.example/items/{{x}}" } } }
-  json: { description: D, arguments: { x: {} }, run: { http: { url: "https://api.example/a", query: { q: "{{x}}", r: "r{{x}}" }, headers: { X-A: "{{x}}", X-B: "b{{x}}" }, json: { a: "{{x}}", b: "b{{x}}", c: ["{{x}}", 1] } } } }
-  form: { description: D, arguments: { x: {} }, run: { http: { url: "https://api.example/a", form: { q: "{{x}}", r: "r{{x}}" } } } }
+  json: { description: D, arguments: { x: {}, w: { default: w } }, run: { http: { url: "https://api.example/a", query: { q: "{{x}}", r: "r{{x}}", s: "s{{x}}{{w}}" }, headers: { X-A: "{{x}}", X-B: "b{{x}}", X-C: "c{{x}}{{w}}" }, json: { a: "{{x}}", b: "b{{x}}", c: ["{{x}}", 1] } } } }
+  form: { description: D, arguments: { x: {}, w: { default: w } }, run: { http: { url: "https://api.example/a", form: { q: "{{x}}", r: "r{{x}}", s: "s{{x}}{{w}}" } } } }
   auth: { description: D, run: { http: { url: "https://api.example/a", auth: { bearer: "{{env.TOKEN}}" } } } }
   structured: { description: D, arguments: { x: {} }, result: { structuredContent: { a: "{{x}}", b: "b{{x}}", c: ["{{x}}"] } } }
   tool: { description: D, arguments: { x: {} }, run: { tool: { name: structured, arguments: { x: "{{x}}" } } } }
@@ -94,8 +94,8 @@ tools:
   count: { description: D, arguments: { x: {} }, run: { read: "log://recent?count={{x}}" } }
   sleep: { description: D, arguments: { x: {} }, run: { sleep: "{{x}}" } }
 tests:
-  json: { tool: json, mock: { http: { json: {} } }, expect: { isError: false, sent: { url: "https://api.example/a?r=r", headers: { x-b: b }, json: { b: b, c: [1] } } } }
-  form: { tool: form, mock: { http: { json: {} } }, expect: { isError: false, sent: { body: "r=r" } } }
+  json: { tool: json, mock: { http: { json: {} } }, expect: { isError: false, sent: { url: "https://api.example/a?s=sw", headers: { x-c: cw }, json: { b: b, c: [1] } } } }
+  form: { tool: form, mock: { http: { json: {} } }, expect: { isError: false, sent: { body: "s=sw" } } }
 "#;
 
 #[test]
