@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ChangeNotification, ClientUse};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ChangeNotification, ClientUse, EntryReference};
 use crate::compile::{Compiler, Exposure, Grants};
 use crate::diagnostic::{Code, truncate};
 use crate::template::{Shape, Template, UriSlot};
@@ -55,6 +55,13 @@ impl ActionKind for NotifyAction {
 
     fn outcome_shape() -> Shape {
         Shape::Object(std::sync::Arc::default())
+    }
+
+    fn reference(spec: &Spanned<NotifySpec>) -> Option<EntryReference> {
+        match &spec.value {
+            NotifySpec::List(_) => None,
+            NotifySpec::Resource(resource) => resource.updated.clone().map(EntryReference::Notified),
+        }
     }
 
     fn compile(node: ActionNode<'_, NotifySpec>, compiler: &mut Compiler<'_>) -> Option<NotifyAction> {

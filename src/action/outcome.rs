@@ -158,7 +158,7 @@ pub enum ActionError {
     /// The value of an environment variable is not a folder.
     #[error("the value of `{variable}` is not a folder: `{}`", truncate(value, MAX_SHOWN_VALUE_CHARS))]
     NotAFolder {
-        /// The variable, or the argument.
+        /// The variable.
         variable: String,
         /// Its value.
         value: String,

@@ -42,8 +42,10 @@ pub enum EntryReference {
     Tool(Spanned<String>, ArgumentTemplates),
     /// A prompt by its name, with its arguments.
     Prompt(Spanned<String>, ArgumentTemplates),
-    /// A resource by a URI without templates.
+    /// A resource that is read, by its URI, which may be a template.
     Resource(Spanned<String>),
+    /// A resource of which clients are notified, by its URI, which may be a template.
+    Notified(Spanned<String>),
 }
 
 /// Arguments of an entry, whose strings are templates.

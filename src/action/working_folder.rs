@@ -86,22 +86,20 @@ impl WorkingFolder {
                 let value = context.scope.get(&["env", name]).and_then(Value::as_str).unwrap_or_default();
                 let path = context.run.pack_folder.join(expand_home(Path::new(value)));
                 if value.is_empty() || !path.is_dir() {
-                    return Err(not_a_folder(name, value));
+                    return Err(ActionError::NotAFolder { variable: name.clone(), value: value.to_owned() });
                 }
                 Ok(LocatedFolder { path, open: None })
             }
             WorkingFolder::Argument(name) => {
                 let value = context.scope.arguments().and_then(|arguments| arguments.get(name)).and_then(Value::as_str);
                 let path = Path::new(value.unwrap_or_default());
-                let open = open_real_folder(path).map_err(|_| not_a_folder(name, value.unwrap_or_default()))?;
+                // The caller knows what it gave, and need not know where that is.
+                let not_a_folder = |_| ActionError::message(format!("the value of `{name}` is not a folder"));
+                let open = open_real_folder(path).map_err(not_a_folder)?;
                 Ok(LocatedFolder { path: path.to_owned(), open: Some(Arc::new(open)) })
             }
         }
     }
-}
-
-fn not_a_folder(variable: &str, value: &str) -> ActionError {
-    ActionError::NotAFolder { variable: variable.to_owned(), value: value.to_owned() }
 }
 
 /// The argument with `within` that is at a path of a template.

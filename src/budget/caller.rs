@@ -41,7 +41,7 @@ impl Caller {
 
     /// How much it may have of a pool: at most half, unless there is nobody else.
     pub fn max_share(&self, pool: u64) -> u64 {
-        if self.kind == CallerKind::Only { pool } else { pool.div_ceil(2) }
+        if self.kind == CallerKind::Only { u64::MAX } else { pool.div_ceil(2) }
     }
 }
 
@@ -95,7 +95,7 @@ mod tests {
 
     #[tokio::test]
     async fn share_is_half_and_waits_for_what_is_given_back() {
-        assert_eq!(Caller::default().max_share(64), 64);
+        assert_eq!(Caller::default().max_share(64), u64::MAX);
         let caller = Caller::new(CallerKind::Session);
         assert_eq!([64, 3, 1].map(|pool| caller.max_share(pool)), [32, 2, 1]);
         let take = || caller.programs.take_one(|| caller.max_share(3));

@@ -6,7 +6,7 @@ use crate::action::{ArgumentTemplates, EntryReference, Run};
 use crate::compile::LoadContext;
 use crate::diagnostic::{Code, Diagnostic, nearest};
 use crate::manifest::{Arguments, Complete};
-use crate::yaml::{Location, Spanned};
+use crate::yaml::{Location, Spanned, flow_scalar};
 
 /// An entry that can run, and that runs can name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,6 +62,8 @@ pub(super) struct ReferenceCollector {
     uris: Vec<Spanned<String>>,
     /// URIs of links, which may lead to other servers.
     links: Vec<Spanned<String>>,
+    /// URIs of which clients are notified. A file may yet be written then.
+    notified: Vec<Spanned<String>>,
     references: Vec<(EntryId, Location)>,
     calls: Vec<DeclaredCall>,
     /// What the run of each entry names, and where.
@@ -113,7 +115,7 @@ impl ReferenceCollector {
             match mention {
                 EntryReference::Tool(name, _) => self.calls_in_loops.push((EntryId::tool(&name), name.location)),
                 EntryReference::Prompt(name, _) => self.calls_in_loops.push((EntryId::prompt(&name), name.location)),
-                EntryReference::Resource(_) => {}
+                EntryReference::Resource(_) | EntryReference::Notified(_) => {}
             }
         }
         for mention in run.iter().flat_map(|run| run.references()) {
@@ -122,6 +124,10 @@ impl ReferenceCollector {
                 EntryReference::Prompt(name, given) => (EntryId::prompt(&name), name.location, given),
                 EntryReference::Resource(uri) => {
                     self.uris.push(uri);
+                    continue;
+                }
+                EntryReference::Notified(uri) => {
+                    self.notified.push(uri);
                     continue;
                 }
             };
@@ -201,7 +207,8 @@ impl ReferenceCollector {
         for uri in self.uris.iter().chain(&self.links).filter(|uri| exists(uri) == Some(false)) {
             warn(uri, format!("file not found for `{}`", **uri));
         }
-        for uri in self.links.iter().filter(|uri| exists(uri).is_none() && known.is_meant_here(uri)) {
+        let named = self.links.iter().chain(&self.notified);
+        for uri in named.filter(|uri| exists(uri).is_none() && known.is_meant_here(uri)) {
             warn(uri, format!("unknown resource `{}`", **uri));
         }
     }
@@ -318,7 +325,7 @@ impl KnownEntries<'_> {
             Some(format!("{near}{}", uri.get(scheme.len()..)?))
         });
         if let Some(near) = near {
-            diagnostic.help(format!("did you mean `{near}`?")).suggest(uri.location.span(), near);
+            diagnostic.help(format!("did you mean `{near}`?")).suggest(uri.location.span(), flow_scalar(&near));
         }
     }
 

@@ -82,7 +82,7 @@ impl Inputs {
         compiler: &mut Compiler<'_>,
     ) -> Option<Inputs> {
         let written = written.into();
-        refuse_many_arguments(written.arguments, compiler)?;
+        refuse_many_arguments_of_pack(written.arguments, compiler)?;
         for (name, argument) in written.arguments {
             check_name(name, compiler);
             check_argument(name, argument, compiler);
@@ -169,7 +169,8 @@ impl Inputs {
     /// Compiles `inputSchema`, and puts its properties in scope even if it has errors.
     pub(super) fn from_schema(located: &LocatedJson, compiler: &mut Compiler<'_>) -> Option<Inputs> {
         add_to_scope(&located.value, compiler);
-        if let Some((first, _)) = properties_of(&located.value).nth(MAX_ARGUMENTS) {
+        let is_limited = compiler.pack.locked.is_some();
+        if let Some((first, _)) = properties_of(&located.value).nth(MAX_ARGUMENTS).filter(|_| is_limited) {
             let at = compiler.load_context.documents.key_at(located.location, &property_pointer(first));
             compiler.error(Code::TooLarge, at, format!("more than {MAX_ARGUMENTS} arguments"));
             return None;
@@ -416,6 +417,11 @@ fn properties_of(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
 
 fn property_pointer(property: &str) -> String {
     crate::yaml::pointer::join("/properties", property)
+}
+
+/// Reports that what a pack from elsewhere has takes too many arguments.
+pub(super) fn refuse_many_arguments_of_pack(arguments: &Arguments, compiler: &mut Compiler<'_>) -> Option<()> {
+    if compiler.pack.locked.is_some() { refuse_many_arguments(arguments, compiler) } else { Some(()) }
 }
 
 /// Reports that there are too many arguments.

@@ -21,7 +21,7 @@ use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_diges
 use super::entry_references::ReferenceCollector;
 use super::foreign_prompt::{ForeignMessages, compile_actions};
 use super::icons::{check_icons, listed_icons};
-use super::inputs::{Inputs, ResolvedCall, arguments_size};
+use super::inputs::{Inputs, ResolvedCall, arguments_size, refuse_many_arguments};
 use super::listed_text::listed_text;
 use super::listing::{self, Object, ResourceListing};
 use super::prompt_reuse::PromptKey;
@@ -81,7 +81,8 @@ impl PromptParts {
     ) -> Option<PromptParts> {
         let EntryBuildContext { compiler, references, pack_context, name, contents_before } = build_context;
         check_icons(written.icons.as_deref(), written.location, compiler);
-        let inputs = Inputs::from_arguments(&written.arguments, compiler);
+        let inputs = refuse_many_arguments(&written.arguments, compiler)
+            .and_then(|()| Inputs::from_arguments(&written.arguments, compiler));
         let title = listed_text(written.title.as_deref(), written.location, "title", compiler);
         let description = listed_text(written.description.as_deref(), written.location, "description", compiler);
         let sources = compile_sources(&written.arguments, inputs.as_ref(), compiler);

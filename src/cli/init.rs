@@ -110,7 +110,7 @@ fn next_steps(dir: &Path, template: InitTemplate) -> String {
     let commands: String =
         template.first_commands().iter().map(|command| format!("  folio {command}{file}\n")).collect();
     let setup = client_setup(&server_name(dir), dir);
-    format!("Try it:\n  folio check{path}\n  folio test{path}\n{commands}\n{setup}")
+    format!("Try it:\n  folio check{path}\n  folio list{path}\n  folio test{path}\n{commands}\n{setup}")
 }
 
 /// A valid server name from the name of the folder.

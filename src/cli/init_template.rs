@@ -58,7 +58,7 @@ impl InitTemplate {
             InitTemplate::Hello => &["get greet who=Ada", "call list-files"],
             InitTemplate::Prompts => &["get brainstorm topic=tea", "get plain-words 'text=We utilize synergies.'"],
             InitTemplate::Docs => &["read docs://index.md", "call search-docs text=steps"],
-            InitTemplate::Api => &["call get-ticket id=7 --dry-run"],
+            InitTemplate::Api => &[],
             InitTemplate::Ops => &["call disk-space", "call tail-log log=app.log"],
             InitTemplate::Team => &["get standup", "call branch-name 'title=Mend the door'"],
         }

@@ -60,7 +60,7 @@ impl ConfigSyntax for TomlTables {
         let keys: Vec<&str> = section.iter().copied().chain([name]).collect();
         let mut ranges = Vec::new();
         match (item_at(&document, section), item_at(&document, &keys)) {
-            (Some(Item::Value(Node::InlineTable(braces))), _) => ranges.extend(range_in_braces(braces, name)),
+            (Some(Item::Value(Node::InlineTable(braces))), _) => ranges.extend(range_in_braces(text, braces, name)),
             (_, Some(Item::Table(table))) => table_ranges(text, table, &mut ranges),
             _ => {}
         }
@@ -79,8 +79,8 @@ fn item_at<'a>(document: &'a Document<&str>, path: &[&str]) -> Option<&'a Item> 
     path.iter().try_fold(document.as_item(), |item, key| item.as_table_like()?.get(key))
 }
 
-/// The bytes of an entry in braces, with the comma beside it.
-fn range_in_braces(braces: &InlineTable, name: &str) -> Option<Range<usize>> {
+/// The bytes of an entry in braces, with the comma beside it, or with a space on both sides where it is the only one.
+fn range_in_braces(text: &str, braces: &InlineTable, name: &str) -> Option<Range<usize>> {
     let spans = |(key, _): (&str, &Node)| {
         let (key, value) = braces.get_key_value(key)?;
         Some((key.get().to_owned(), key.span()?.start, value.span()?.end))
@@ -92,7 +92,11 @@ fn range_in_braces(braces: &InlineTable, name: &str) -> Option<Range<usize>> {
     match (at.checked_sub(1).and_then(|before| entries.get(before)), entries.get(at + 1)) {
         (Some((.., before)), _) => Some(*before..*end),
         (None, Some((_, next, _))) => Some(*start..*next),
-        (None, None) => braces.span().map(|span| span.start + 1..span.end - 1),
+        (None, None) => {
+            let before = text.get(..*start)?;
+            let after = text.get(*end..)?;
+            Some(before.strip_suffix(' ').map_or(*start, str::len)..*end + usize::from(after.starts_with(' ')))
+        }
     }
 }
 

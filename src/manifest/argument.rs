@@ -12,7 +12,7 @@ use crate::yaml::Spanned;
 /// Arguments by name.
 pub type Arguments = NamedMap<Spanned<Argument>>;
 
-/// How many arguments a prompt, a tool or a resource may have.
+/// How many arguments a prompt may have, and a tool or a resource of a pack from git or an archive.
 pub const MAX_ARGUMENTS: usize = 256;
 
 /// The keys of an argument that are not JSON Schema.

@@ -47,10 +47,6 @@ impl<'d> ToolArguments<'d> {
         name
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.properties.len()
-    }
-
     /// How a tool says what it takes: nothing, `arguments` where each says so for itself, else `inputSchema`.
     pub(super) fn into_key(
         self,

@@ -4,7 +4,9 @@ use super::document::{ApiDocument, ApiNode, DescriptionVersion};
 use super::operation::is_json;
 use crate::action::is_reserved_header;
 use crate::diagnostic::Code;
-use crate::manifest::MAX_ARGUMENTS;
+
+/// How many parameters one operation may have.
+const MAX_PARAMETERS: usize = 500;
 
 /// Where a parameter goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -96,11 +98,11 @@ pub(super) fn read_parameters<'d>(
 ) -> Vec<Parameter<'d>> {
     let mut found: Vec<Parameter<'d>> = Vec::new();
     for node in parameter_nodes(path_item, operation, document) {
-        if found.len() >= MAX_ARGUMENTS {
+        if found.len() >= MAX_PARAMETERS {
             document.warn(
                 operation,
                 Code::TooLarge,
-                format!("more than {MAX_ARGUMENTS} parameters: the others are left out"),
+                format!("more than {MAX_PARAMETERS} parameters: the others are left out"),
             );
             break;
         }

@@ -10,7 +10,6 @@ use super::request::RequestBuilder;
 use super::schema::{Direction, Translator, prune_definitions};
 use super::schema_repair::is_satisfiable;
 use crate::diagnostic::Code;
-use crate::manifest::MAX_ARGUMENTS;
 
 /// How large an `outputSchema` may be, as JSON: every client is sent all of them.
 const MAX_OUTPUT_SCHEMA_BYTES: usize = 8 << 10;
@@ -22,11 +21,6 @@ pub(super) fn build_tool<'d>(operation: &Operation<'d>, connection: &str, docume
     let mut request = RequestBuilder::new(document);
     request.set_page_parameter(pagination.as_ref().and_then(|pages| pages.get("page")?.as_str().map(str::to_owned)));
     request.add_operation(operation)?;
-    if request.arguments.len() > MAX_ARGUMENTS {
-        let message = format!("more than {MAX_ARGUMENTS} parameters and fields: the operation is left out");
-        document.warn(operation.node, Code::TooLarge, message);
-        return None;
-    }
     let (arguments, translator) = (std::mem::take(&mut request.arguments), &mut request.translator);
     if translator.is_truncated {
         document.warn(

@@ -89,7 +89,7 @@ fn calls(run: &Spanned<Run>, pack: &LoadedPack) -> Vec<EntryName> {
     let call = |reference: EntryReference| match reference {
         EntryReference::Tool(name, _) => Some(("tool", pack.prefix.qualify(&name))),
         EntryReference::Prompt(name, _) => Some(("prompt", pack.prefix.qualify(&name))),
-        EntryReference::Resource(_) => None,
+        EntryReference::Resource(_) | EntryReference::Notified(_) => None,
     };
     run.references().into_iter().filter_map(call).collect()
 }

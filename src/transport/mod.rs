@@ -40,8 +40,7 @@ pub use rmcp::{RoleServer, transport::Transport};
 use tokio_util::sync::CancellationToken;
 
 use crate::diagnostic::count_noun;
-pub use crate::server::STOP_TIMEOUT;
-use crate::server::SharedServer;
+use crate::server::{STOP_TIMEOUT, SharedServer};
 
 /// Serves the peer behind a transport until that ends. When `stop` is cancelled, what is running is cancelled and answered
 /// with an error within [`STOP_TIMEOUT`], for which the transport waits.

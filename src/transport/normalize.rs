@@ -69,6 +69,10 @@ pub(super) fn normalize(bytes: &[u8]) -> Cow<'_, [u8]> {
 fn misshapen_objects(text: &str) -> Vec<Range<usize>> {
     let rest = |at: usize| text.as_bytes().get(at + 1..).unwrap_or_default().trim_ascii_start();
     let has_empty_array = || memchr_iter(b'[', text.as_bytes()).any(|at| rest(at).starts_with(b"]"));
+    // A batch is no object.
+    if text.trim_ascii_start().starts_with('[') {
+        return Vec::new();
+    }
     if memmem::find(text.as_bytes(), b"null").is_none() && !has_empty_array() {
         return Vec::new();
     }

@@ -57,7 +57,8 @@ impl ProgramPermits {
 
     /// How many programs of a caller may run at once.
     pub(super) fn max_programs_of(&self, caller: &Caller) -> usize {
-        usize::try_from(caller.max_share(self.limit() as u64)).unwrap_or(usize::MAX)
+        let limit = self.limit();
+        usize::try_from(caller.max_share(limit as u64)).map_or(limit, |share| share.min(limit))
     }
 
     /// Waits for a permit. A caller that has its share waits for its own programs, and keeps nobody else waiting. Never

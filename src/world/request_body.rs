@@ -91,7 +91,8 @@ impl RequestBody {
         let boundary = random_boundary();
         let (opened, content_type) = match self.clone() {
             RequestBody::Bytes(bytes) => {
-                return Ok(OpenBody { body: bytes.into(), length: None, content_type: None });
+                let length = Some(bytes.len() as u64);
+                return Ok(OpenBody { body: bytes.into(), length, content_type: None });
             }
             RequestBody::File { folder, path } => {
                 let file = PartContent::File { folder, path };

@@ -57,7 +57,7 @@ impl Layout<'_> {
         };
         let at = children.iter().position(|child| is_named(&child, name)).ok_or_else(layout)?;
         Ok(match (children.len(), is_flow) {
-            (1, true) if keeps_map => self.in_braces(found.value).map(|range| vec![range]),
+            (1, true) if keeps_map => self.only_entry(found.value, children.first().ok_or_else(layout)?).map(|range| vec![range]),
             (1, true) => self.lines_of(found, &root).map(|lines| vec![lines]),
             (1, false) if !keeps_map => self.lines_but_comments(found, &root, &children),
             (_, true) => self.flow_range(&children, at).map(|range| vec![range]),
@@ -115,11 +115,17 @@ impl Layout<'_> {
         if is_empty { lines.start - above.len() - 1..lines.end } else { lines }
     }
 
-    /// All that a map has between its braces.
-    fn in_braces(&self, map: NodeId) -> Option<Range<usize>> {
+    /// The only entry in braces, with a space on both sides, or with all that stands between them but spaces.
+    fn only_entry(&self, map: NodeId, entry: &MapEntry) -> Option<Range<usize>> {
         let (start, end) = (self.start_of(map), self.end_of(map));
-        let is_closed = self.text.get(start..end)?.ends_with('}');
-        is_closed.then(|| start + 1..end - 1)
+        let inner = self.text.get(start..end)?.strip_prefix('{')?.strip_suffix('}')?;
+        let (before, rest) = inner.split_at_checked(self.start_of(entry.key).checked_sub(start + 1)?)?;
+        let after = rest.get(self.end_of(entry.value).checked_sub(self.start_of(entry.key))?..)?;
+        if !before.trim().is_empty() || !after.trim().is_empty() {
+            return Some(start + 1..end - 1);
+        }
+        let start = self.start_of(entry.key) - usize::from(before.ends_with(' '));
+        Some(start..self.end_of(entry.value) + usize::from(after.starts_with(' ')))
     }
 
     /// An entry in braces, with the comma beside it.

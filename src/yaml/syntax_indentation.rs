@@ -74,8 +74,8 @@ pub(super) fn blank_or_joined_key(text: &str, message: &str, at: usize, line: &R
         if let Some(found) = odd_blank(written) {
             return (!is_in_block_text(text, end, written)).then(|| found.moved_by(end).into());
         }
-        if let Some((_, found)) = is_joined(written).filter(|(at, _)| *at == column) {
-            return Some(found.moved_by(end).into());
+        if let Some((at, found)) = is_joined(written).filter(|(at, _)| *at == column) {
+            return Some(found.moved_by(end + at).into());
         }
         if written.trim_start().starts_with('#') || KeyLine::read(end, written).is_some() {
             return None;

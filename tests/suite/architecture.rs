@@ -449,7 +449,8 @@ fn actions_are_listed_in_one_table() {
     assert!(!steps.is_empty(), "no place of the schema takes all of {keys:?}");
     for row in table {
         for properties in &steps {
-            let described = properties[row.key]["description"].as_str().unwrap_or_default();
+            let described = ["description", "markdownDescription"].map(|key| properties[row.key][key].as_str());
+            let described = described.into_iter().flatten().next().unwrap_or_default();
             assert_eq!(described, row.description.trim(), "`{}` in the schema", row.key);
         }
     }

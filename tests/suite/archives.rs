@@ -663,10 +663,27 @@ fn entries_of_an_archive_are_limited() {
     let manifest = format!("folio: 1\nserver: {{ name: p }}\nprompts:\n{entries}");
     let local = Local::new("y.tar.gz", &Tar::of(&[("folio.yaml", &manifest)]).gz());
     let desk = Desk::with_manifest(COMMENTED);
-    desk.run(&["add", &local.url()]);
-    let said = desk.fail(&["check", "--format", "lines"]);
+    let said = desk.fail(&["add", &local.url()]);
     assert!(said.contains("more than 10000 prompts, resources and tools in a pack from elsewhere"), "{said}");
-    assert!(said.contains("folio.yaml:10004:"), "{said}");
+    assert!(said.contains("10004 |   p10000: { text: hi }"), "{said}");
+    assert_eq!(fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), COMMENTED);
+}
+
+#[test]
+fn arguments_of_entries_of_an_archive_are_limited() {
+    let keys = |count: usize, value: &str| -> String { (0..count).map(|nth| format!("a{nth}: {value}, ")).collect() };
+    for entry in [
+        "prompts: { p: { text: hi, arguments: { KEYS } } }",
+        "tools: { t: { description: D, result: { text: hi }, arguments: { KEYS } } }",
+        "tools: { t: { description: D, result: { text: hi }, inputSchema: { type: object, properties: { KEYS } } } }",
+        "resources: { r: { uri: \"r://{a0}\", text: hi, arguments: { KEYS } } }",
+    ] {
+        let value = if entry.contains("Schema") { "true" } else { "{}" };
+        let manifest = format!("folio: 1\nserver: {{ name: p }}\n{}\n", entry.replace("KEYS", &keys(257, value)));
+        let local = Local::new("x.tar.gz", &Tar::of(&[("folio.yaml", &manifest)]).gz());
+        let said = Desk::with_manifest(COMMENTED).fail(&["add", &local.url()]);
+        assert!(said.contains("more than 256 arguments"), "{entry}: {said:.400}");
+    }
 }
 
 #[test]

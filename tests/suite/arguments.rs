@@ -157,7 +157,7 @@ folio: 1
 server: { name: s }
 prompts:
   p:
-    text: "{{#each arguments}}{{@key}}={{this}};{{/each}}"
+    text: "plain={{plain}};given={{given}};count={{count}};choice={{choice}};chosen={{chosen}};pattern={{pattern}};length={{length}};date={{date}};fixed={{fixed}};either={{either}};inside={{inside}};needed={{needed}};list={{list}};"
     arguments:
       plain: {}
       given: { default: dd }

@@ -191,7 +191,7 @@ fn failure(result: &Value) -> String {
 
 fn text(result: &Value) -> String {
     assert_ne!(result["isError"], true, "{result}");
-    text_of(&result["content"][0])
+    all_text_of(result)
 }
 
 /// The first round of a call in 2026-07-28: what is asked, and the state.

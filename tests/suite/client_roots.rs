@@ -286,7 +286,7 @@ folders:
   theirs: { roots: client }
   either: { roots: client, else: notes }
 tools:
-  within: { description: W, arguments: { path: { within: roots } }, result: { text: "{{path}}" }, timeout: 1s }
+  within: { description: W, arguments: { path: { within: roots } }, run: { exec: ["true"] }, result: { text: "{{path}}" }, timeout: 1s }
   listed: { description: L, run: { file: { list: ., in: theirs } }, timeout: 1s }
   fallback: { description: F, run: { file: { list: ., in: either } }, timeout: 1s }
   step: { description: S, run: [{ id: a, ask: { r: { roots: {} } } }], result: { text: "{{#each steps.a.r}}{{uri}};{{/each}}" }, timeout: 1s }
@@ -345,7 +345,8 @@ fn client_that_is_silent_about_roots_is_asked_once() {
 
 #[test]
 fn task_does_not_wait_long_for_roots() {
-    let folder = TestFolder::with_manifest(&ASKING.replace("  within: {", "  within: { task: required,"));
+    let folder = asking_folder();
+    folder.write("folio.yaml", ASKING.replace("  within: {", "  within: { task: required,"));
     let server = folder.stdio();
     let capabilities = json!({ "roots": {}, "extensions": { "io.modelcontextprotocol/tasks": {} } });
     let client = server.client_with(SESSIONLESS_VERSION, capabilities);

@@ -952,7 +952,7 @@ tools:
   find: { description: D, arguments: { max: { type: integer } }, run: { file: { find: ".", in: n, limit: "{{max}}" } } }
   selected: { description: D, arguments: { max: { type: integer } }, run: { file: { list: ".", in: n, limit: "{{max}}" } }, result: { select: "[].name" } }
   called: { description: D, arguments: { max: { type: integer } }, run: { tool: { name: list, arguments: { max: "{{max}}" } } } }
-  each: { description: D, arguments: { max: { type: integer } }, run: [{ each: "{{list 1}}", file: { list: ".", in: n, limit: "{{max}}" } }] }
+  each: { description: D, arguments: { max: { type: integer }, names: { type: array, default: [a] } }, run: [{ each: names, file: { list: ".", in: n, limit: "{{max}}" } }] }
   step:
     description: D
     arguments: { max: { type: integer } }

@@ -1018,6 +1018,11 @@ pub fn subscription_id(message: &Value) -> Value {
     message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].clone()
 }
 
+/// The text of a result, which has no content where the text is empty.
+pub fn all_text_of(result: &Value) -> String {
+    result["content"].as_array().unwrap().first().map(text_of).unwrap_or_default()
+}
+
 pub fn text_of(content: &Value) -> String {
     content["text"].as_str().unwrap_or_else(|| panic!("no text: {content}")).to_owned()
 }

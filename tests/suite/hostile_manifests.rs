@@ -343,35 +343,22 @@ fn long_lists_are_compared_in_linear_time() {
 }
 
 #[test]
-fn entry_has_at_most_256_arguments() {
-    let arguments = |count: usize| -> String { (0..count).map(|nth| format!("      a{nth}: {{}}\n")).collect() };
-    let properties =
-        |count: usize| -> String { (0..count).map(|nth| format!("        a{nth}: {{ type: string }}\n")).collect() };
-    let uses: String = (0..257).map(|nth| format!("{{{{a{nth}}}}}")).collect();
-    let entries = |count: usize| {
-        [
-            format!("prompts:\n  p:\n    text: \"{uses}\"\n    arguments:\n{}", arguments(count)),
-            format!(
-                "tools:\n  t:\n    description: D\n    run: {{ exec: [echo, \"{uses}\"] }}\n    arguments:\n{}",
-                arguments(count)
-            ),
-            format!(
-                "tools:\n  t:\n    description: D\n    run: {{ exec: [echo, hi] }}\n    inputSchema:\n      type: object\n      properties:\n{}",
-                properties(count)
-            ),
-            format!("resources:\n  r:\n    uri: \"r://{{a0}}\"\n    text: hi\n    arguments:\n{}", arguments(count)),
-        ]
+fn prompt_has_at_most_256_arguments() {
+    let manifest = |count: usize, head: &str| {
+        let arguments: String = (0..count).map(|nth| format!("      a{nth}: {{}}\n")).collect();
+        let uses: String = (0..count).map(|nth| format!("{{{{a{nth}}}}}")).collect();
+        format!("folio: 1\nserver: {{ name: s }}\n{}    arguments:\n{arguments}", head.replace("USES", &uses))
     };
-    for (allowed, entry) in entries(256).into_iter().zip(entries(257)) {
-        let manifest = |entry: &str| format!("folio: 1\nserver: {{ name: s }}\n{entry}");
-        let said = refused(&TestFolder::with_manifest(&manifest(&entry)));
-        let line = manifest(&entry).lines().position(|line| line.trim_start().starts_with("a256:")).unwrap() + 1;
-        let expected = "error[too-large]: more than 256 arguments";
-        assert!(said.contains(&format!("folio.yaml:{line}:")) && said.contains(expected), "{said}");
-        assert_eq!(said.matches("error[").count(), 1, "{said}");
-        let folder = TestFolder::with_manifest(&manifest(&allowed));
+    let prompt = "prompts:\n  p:\n    text: \"USES\"\n";
+    let said = refused(&TestFolder::with_manifest(&manifest(257, prompt)));
+    assert!(said.contains("folio.yaml:263:7: error[too-large]: more than 256 arguments"), "{said}");
+    assert_eq!(said.matches("error[").count(), 1, "{said}");
+    // The author of a tool is trusted with what it costs.
+    let tool = "tools:\n  t:\n    description: D\n    run: { exec: [echo, \"USES\"] }\n";
+    for allowed in [manifest(256, prompt), manifest(257, tool)] {
+        let folder = TestFolder::with_manifest(&allowed);
         let ran = run_folio(folder.path(), &["check", "--format", "lines"]);
-        assert!(!ran.out.contains("more than 256"), "{}", short(&ran.out));
+        assert_eq!(ran.code, Some(0), "{}", short(&ran.out));
     }
 }
 

@@ -271,7 +271,10 @@ fn page_that_fails_is_an_error_unless_partial() {
     let malformed = Upstream::start(|_, _| Reply::json(200, &json!({ "items": 7 })));
     let one =
         manifest("", "", &format!("{{ url: \"{}\", paginate: {{ next: next, items: items }} }}", malformed.url()));
-    assert_eq!(text(&call(&one, json!({}))), "`items` of `paginate` did not select a list");
+    assert_eq!(
+        text(&call(&one, json!({}))),
+        "the request was carried out: HTTP 200; `items` of `paginate` did not select a list\n{\"items\":7}"
+    );
     let failed = call(&http(""), json!({}));
     assert_eq!(failed["isError"], true);
     assert!(text(&failed).starts_with("page 2: GET http://127.0.0.1:"), "{failed}");
@@ -1323,8 +1326,8 @@ fn bytes_of_a_body_are_shown_by_dry_run_and_test() {
     let tools = manifest("", "data: {}", "{ url: \"https://api.example/\", body: { base64: \"{{data}}\" } }")
         + "  u:\n    description: U\n    run: { http: { url: \"https://api.example/\", body: { file: raw } } }\n";
     let tests = r#"tests:
-  - { call: t, arguments: { data: "YQD/Yg==" }, mock: { http: { status: 204 } }, expect: { sent: { body: "YQD/Yg==" } } }
-  - { call: u, mock: { http: { status: 204 } }, expect: { sent: { body: "some text" } } }
+  bytes: { tool: t, arguments: { data: "YQD/Yg==" }, mock: { http: { status: 204 } }, expect: { sent: { body: "YQD/Yg==" } } }
+  file: { tool: u, mock: { http: { status: 204 } }, expect: { sent: { body: "some text" } } }
 "#;
     let folder = TestFolder::with_manifest(&(tools + tests));
     folder.write("raw", "some text");

@@ -105,11 +105,11 @@ fn prompts_with_many_arguments_or_nodes_are_skipped() {
             ("_p.prompt", &"{{a}} ".repeat(4_000)),
             ("once.prompt", "{{> p}}"),
             ("often.prompt", &calls),
-            ("alone.prompt", &"{{a}}".repeat(10_001)),
+            ("alone.prompt", &"{{a}}".repeat(200_001)),
         ],
     );
     let (code, said) = check(&folder);
-    let expected = "more than 10000 texts, values and blocks: prompt skipped";
+    let expected = "more than 200000 texts, values and blocks: prompt skipped";
     assert!(code == Some(0) && said.matches(expected).count() == 2, "{said}");
     assert_eq!(client(&folder).names("prompts"), ["x-once"]);
 }
@@ -125,7 +125,7 @@ fn many_places_share_a_default_and_names() {
     let names: Vec<String> = (0..100).map(|nth| format!("n{nth}")).collect();
     let text = format!("---\narguments: [{}]\n---\n{}", names.join(", "), "$ARGUMENTS ".repeat(100_000));
     let folder = server_of("format: claude-commands", &[("commands/x.md", &text)]);
-    assert_eq!(client(&folder).get_text("x-x", json!({ "n3": "b", "n7": "c" })), "b c ".repeat(100_000).trim_end());
+    assert_eq!(client(&folder).get_text("x-x", json!({ "n3": "b", "n7": "c" })), "b c ".repeat(100_000));
 }
 
 #[test]
@@ -558,13 +558,13 @@ fn dotprompt_media_are_images_sounds_or_links() {
             "See {{media url=a}}{{media url=b contentType=\"audio/mpeg\"}} and {{media url=c contentType=t}}{{media url=none}}",
         )],
     );
-    let given = json!({ "a": "data:image/png;base64,iVBORw==", "b": "data:;base64,BBBB", "c": "https://x.test/v.mp4", "t": "video/mp4" });
+    let given = json!({ "a": "data:image/png;base64,iVBORw==", "b": "data:;base64,SUQzBAAA", "c": "https://x.test/v.mp4", "t": "video/mp4" });
     assert_eq!(
         messages(&client(&folder), "x-m", given),
         json!([
             ["user", "See "],
             ["user", { "type": "image", "data": "iVBORw==", "mimeType": "image/png" }],
-            ["user", { "type": "audio", "data": "BBBB", "mimeType": "audio/mpeg" }],
+            ["user", { "type": "audio", "data": "SUQzBAAA", "mimeType": "audio/mpeg" }],
             ["user", " and "],
             ["user", { "type": "resource_link", "uri": "https://x.test/v.mp4", "name": "v.mp4", "mimeType": "video/mp4" }],
         ])

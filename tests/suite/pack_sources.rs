@@ -826,7 +826,7 @@ fn plugins_and_skills_are_added_by_name() {
         ("outside", "escapes the repository"),
         ("evil", "begins with `https://`"),
         ("packaged", "its source is `npm`"),
-        ("twin", "choose one with `--path`: a/twin, b/twin"),
+        ("twin", "choose one with `--path`: `a/twin`, `b/twin`"),
     ] {
         let said = desk.fail(&["add", &url, name]);
         assert!(said.contains(why), "{name}: {said}");

@@ -86,8 +86,10 @@ fn hostile_lines_stay_in_their_items() {
         assert_eq!(parsed(&client, "csv", &quoted), json!([{ "c": value }]), "{value:?}");
         let line = json!({ "v": value }).to_string();
         assert_eq!(parsed(&client, "jsonl", &format!("{line}\n{line}")), json!([{ "v": value }, { "v": value }]));
+        // A byte order mark at the beginning is not part of the text.
         if !value.contains('\r') {
-            assert_eq!(parsed(&client, "lines", &format!("{value}\n{value}")), json!([value, value]));
+            let first = value.trim_start_matches('\u{feff}');
+            assert_eq!(parsed(&client, "lines", &format!("{value}\n{value}")), json!([first, value]));
         }
     }
 }
@@ -115,5 +117,6 @@ fn wide_csv_is_refused_at_once() {
     let server = folder.stdio();
     let result = server.sessionless().call("t", json!({}));
     let said = text_of(&result["content"][0]);
-    assert_eq!(said, "invalid CSV in line 1 of the output: too many columns: 400001, and the limit is 16384");
+    let why = "invalid CSV in line 1 of the output: too many columns: 400001, and the limit is 16384\n1,2,3,";
+    assert!(said.starts_with(&format!("the program ran: exit 0; {why}")) && said.len() < 10_000, "{said}");
 }

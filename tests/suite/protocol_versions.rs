@@ -271,7 +271,7 @@ fn trace_context_is_forwarded() {
             let meta: Value = meta.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value))).collect();
             client.result("tools/call", json!({ "name": name, "_meta": meta }))
         };
-        let printed = |name: &str, meta: &[(&str, &str)]| text_of(&call(name, meta)["content"][0]).trim().to_owned();
+        let printed = |name: &str, meta: &[(&str, &str)]| all_text_of(&call(name, meta)).trim().to_owned();
         assert_eq!(printed("env", &TRACED), TRACED[0].1, "{version}");
         assert_eq!(printed("own", &TRACED), "mine", "{version}");
         call("web", &TRACED);
@@ -393,14 +393,14 @@ fn sloppy_params_are_taken_and_wrong_ones_named() {
                 (
                     "tools/call",
                     json!({ "name": "t", "arguments": [1] }),
-                    "invalid params: `arguments` must be an object",
+                    "invalid params: `arguments` must be null or an object",
                 ),
                 (
                     "prompts/get",
                     json!({ "name": "p", "arguments": "a" }),
-                    "invalid params: `arguments` must be an object",
+                    "invalid params: `arguments` must be null or an object",
                 ),
-                ("tools/list", json!({ "cursor": 7 }), "invalid params: `cursor` must be a string"),
+                ("tools/list", json!({ "cursor": 7 }), "invalid params: `cursor` must be null or a string"),
                 ("completion/complete", json!({ "ref": { "type": "x" } }), "invalid params: `ref.type` must be one of"),
             ] {
                 if method.starts_with("completion") && client.is_sessionless() {

@@ -153,8 +153,8 @@ prompts:
             (result["isError"] == true, bytes.cloned().unwrap_or_else(|| block["text"].clone()))
         };
         for tool in ["inline", "image", "program"] {
-            for fine in ["aGk=", "aGk", "a\nGk=\n"] {
-                assert_eq!(sent(tool, fine), (false, json!("aGk=")), "{tool} {fine:?}");
+            for fine in ["iVBORw0KGgo=", "iVBORw0KGgo", "i\nVBORw0KGgo=\n"] {
+                assert_eq!(sent(tool, fine), (false, json!("iVBORw0KGgo=")), "{tool} {fine:?}");
             }
             for wrong in ["not base64!", "a", "aGk=aGk=", "data:image/png;base64,aGk=", "{{data}}", "a\u{e9}"] {
                 let (failed, words) = sent(tool, wrong);

@@ -29,11 +29,11 @@ tools:
 resources:
   r: { uri: "r://one", run: { exec: [printf, '{"title": "x"}'] }, result: { select: titel } }
 tests:
-  - name: names
-    call: list
+  names:
+    tool: list
     expect: { json: [a] }
-  - name: pages
-    call: paged
+  pages:
+    tool: paged
     mock: { http: { json: { items: [1] } } }
     expect: { json: [1] }
 "#;

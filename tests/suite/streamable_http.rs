@@ -323,7 +323,7 @@ const REPORTING: &str = r#"folio: 1
 server: { name: s }
 prompts: { p: { text: Hi } }
 tools:
-  reports: { description: R, run: [{ progress: { message: half } }, { log: here }], result: { text: done } }
+  reports: { description: R, run: [{ progress: { progress: 1, message: half } }, { log: here }], result: { text: done } }
   asks: { description: A, run: [{ id: a, ask: { q: { elicit: { message: Who?, schema: { name: {} } } } } }], result: { text: "{{steps.a.q.name}}" } }
   slow: { description: S, run: { sleep: 500ms }, result: { text: done } }
 "#;

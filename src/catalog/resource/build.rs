@@ -10,7 +10,7 @@ use crate::catalog::complete::{MAX_COMPLETED_FILES, compile_sources};
 use crate::catalog::entry::{RunKeys, check_limits, entry_digest};
 use crate::catalog::entry_references::ReferenceCollector;
 use crate::catalog::icons::{check_icons, listed_icons};
-use crate::catalog::inputs::{Inputs, check_argument, check_name, refuse_many_arguments};
+use crate::catalog::inputs::{Inputs, check_argument, check_name, refuse_many_arguments_of_pack};
 use crate::catalog::listed_text::listed_text;
 use crate::catalog::listing::ResourceInfo;
 use crate::catalog::pack_file::{PackFile, check_mime_type};
@@ -119,7 +119,7 @@ fn variable_inputs(
     template: &UriTemplate,
     compiler: &mut Compiler<'_>,
 ) -> Option<Inputs> {
-    refuse_many_arguments(&written.arguments, compiler)?;
+    refuse_many_arguments_of_pack(&written.arguments, compiler)?;
     let mut arguments = written.arguments.clone();
     let names: Vec<&str> = template.variables().iter().map(|variable| variable.name.as_str()).collect();
     for name in arguments.keys().filter(|name| !names.contains(&name.value.as_str())) {

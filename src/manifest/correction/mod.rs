@@ -198,15 +198,25 @@ impl<'a> Corrector<'a> {
                 continue;
             }
             let at = self.span(entry.key);
+            let meant = MapEntry { key: self.document.add_string(name, at), value: self.corrected("argument", entry.value) };
+            let fix = self.suggest_entries(arguments, &[entry], &[meant]).fix.unwrap_or((at, name.to_owned()));
             if !self.is_quiet {
                 self.report
                     .error(Code::BadName, at, format!("invalid argument name `{key}`"))
                     .help(format!("write `{name}`: an argument is optional unless it says `required: true`"))
-                    .fix(at, name);
+                    .fix(fix.0, fix.1);
             }
-            let key = self.document.add_string(name, at);
-            self.put_entries(arguments, &[entry], vec![MapEntry { key, value: entry.value }]);
+            self.put_entries(arguments, &[entry], vec![meant]);
         }
+    }
+
+    /// A value as it was meant, without a word; the value itself if nothing is wrong with it.
+    fn corrected(&mut self, place: &'static str, node: NodeId) -> NodeId {
+        let (before, copy) = (self.document.json(node), self.document.add_copy(node));
+        let outer = std::mem::replace(&mut self.is_quiet, true);
+        self.visit(place, copy);
+        self.is_quiet = outer;
+        if self.document.json(copy) == before { node } else { copy }
     }
 
     fn is_null(&self, node: NodeId) -> bool {

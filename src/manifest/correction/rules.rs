@@ -33,7 +33,7 @@ const OPERATION: &str = "write `run: { http: { method: GET, url: \"https://HOST/
 const OPERATION_TOOL: &str = "{ description: …, run: { script: { shell: sh, text: '' } } }";
 
 /// Steps from which no error follows, whether or not the interpreter is there.
-const SCRIPT_STEP: &str = "{ script: { shell: sh, text: '' } }";
+pub(super) const SCRIPT_STEP: &str = "{ script: { shell: sh, text: '' } }";
 
 const fn rule(place: &'static str, written: &'static str, meant: &'static str) -> Rule {
     Rule::new(place, written, meant)
@@ -136,6 +136,9 @@ pub(super) const RULES: &[Rule] = &[
     rule("prompt tool", "{ properties: $p:map, required?: $r:texts, type?: =object, without arguments|inputSchema|input_schema: }", "{ arguments: $p:require($r) }")
         .note("arguments stand in `arguments` by name"),
     rule("prompt tool", "{ required: $r:texts, arguments: $a:map }", "{ arguments: $a:require($r) }").note(EACH_ITSELF),
+    rule("prompt tool", "{ parameters|params|args|input|inputs: { type?: =object, properties: $p:map, required?: $r:texts }, without arguments: }", "{ arguments: $p:require($r) }"),
+    rule("prompt tool", "{ parameters|params|args|input|inputs: $list:parameters, without arguments: }", "{ arguments: $list:by-parameter }"),
+    rule("prompt tool", "{ parameters|params|args|input|inputs: $list:named, without arguments: }", "{ arguments: $list:by-name }"),
     rule("prompt", "{ inputSchema|input_schema|schema: { properties: $p:map, required?: $r }, without arguments: }", "{ arguments: $p:require($r) }"),
     rule("arguments", "{ type: =object, properties: $p:map, required?: $r:texts, description?: $d, additionalProperties?: $e }", "$p:require($r)")
         .message("expected the arguments by name, found a JSON Schema")

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::pattern::Captures;
+use super::pattern::{self, Captures};
+use super::rules::SCRIPT_STEP;
 use super::{Corrector, ParsedRule};
 use crate::diagnostic::{Code, Severity, Span};
 use crate::yaml::{MapEntry, NodeId, entry_with_lines, flow_scalar, report_missing_space};
@@ -43,10 +44,14 @@ impl Corrector<'_> {
             _ => "unexpected value {found}",
         };
         let suggestion = self.suggest_value(node, meant);
-        if self.is_quiet || key.is_some() || !report_missing_space(at, self.report) {
+        let lacks_space = !self.is_quiet && key.is_none() && report_missing_space(at, self.report);
+        if !lacks_space {
             self.report_mistake(parsed, node, key, captures, message, suggestion);
         }
-        let reads = parsed.reads.as_ref().and_then(|reads| self.build(reads, captures, at));
+        // A key without its space is no program.
+        let is_program = lacks_space && self.document.entry_of(meant, "exec").is_some();
+        let reads = if is_program { Some(&pattern::read(SCRIPT_STEP)) } else { parsed.reads.as_ref() };
+        let reads = reads.and_then(|reads| self.build(reads, captures, at));
         self.document.replace(node, reads.unwrap_or(meant));
         self.is_quiet = true;
     }

@@ -11,7 +11,7 @@ use super::tree::{Block, BlockKind, Expression, Node, PartialCall, Path};
 pub(super) type Variables = IndexMap<String, bool>;
 
 /// How many nodes a template may have with its partials, each counted where it is used.
-pub(super) const MAX_NODES: usize = 10_000;
+pub(super) const MAX_NODES: usize = 200_000;
 
 /// The names after `@` that have a value.
 const DATA_NAMES: &[&str] = &["root", "key", "index", "first", "last"];
