@@ -44,14 +44,23 @@ pub(in crate::action) fn warn_literal_in_url(url: &Spanned<String>, compiler: &m
     }
 }
 
-/// Whether a URL has a password, or a parameter that is a credential by its name, without a variable.
-pub fn has_literal_credential(url: &str) -> bool {
+/// Whether a URL in a text has a password, or a parameter that is a credential by its name, without a variable.
+pub fn has_literal_credential(text: &str) -> bool {
     let is_literal = |part: &str| !part.contains("{{") && !is_foreign_variable(part);
-    let mut parameters = url.split(['?', '&', '#']).skip(1);
+    let mut parameters = text.split(['?', '&', '#']).skip(1);
     // A placeholder has other characters, as in `<password>`.
     let is_password = |text: &str| is_literal(text) && !text.contains(['<', '*', '…']);
-    url_password(url).is_some_and(is_password)
+    urls_in(text).any(|url| url_password(url).is_some_and(is_password))
         || parameters.any(|part| is_literal(part) && has_credential_parameter(part))
+}
+
+/// The URLs in a text, such as a command.
+fn urls_in(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices("://").filter_map(|(colon, _)| {
+        let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+        let start = text.get(..colon)?.trim_end_matches(is_of_scheme).len();
+        text.get(start..)?.split(|c: char| c.is_whitespace() || "\"'`".contains(c)).next()
+    })
 }
 
 /// Whether a text names the file that holds the credential, as `GOOGLE_APPLICATION_CREDENTIALS` does.

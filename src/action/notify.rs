@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ChangeNotification, ClientUse, EntryReference};
+use super::{
+    ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ChangeNotification, ClientUse, EntryReference,
+};
 use crate::compile::{Compiler, Exposure, Grants};
 use crate::diagnostic::{Code, truncate};
 use crate::template::{Shape, Template, UriSlot};

@@ -14,7 +14,7 @@ use crate::budget::{BudgetExceeded, ClientWait, memory_size};
 use crate::diagnostic::truncate;
 use crate::files::{is_mime_type, known_media_type, mime_of};
 use crate::template::{RenderError, Scope};
-use crate::world::{CapturedBytes, World, WorldError, excerpt};
+use crate::world::{CapturedBytes, World, WorldError};
 
 /// How much of the value of a variable an error shows.
 const MAX_SHOWN_VALUE_CHARS: usize = 200;
@@ -199,15 +199,14 @@ impl ActionError {
         }
     }
 
-    /// An error about the output of an action that has done what it does: `effect` says so, and the output is shown, as the
-    /// caller would do it again for either.
-    pub(super) fn about_output(self, effect: &str, output: &CapturedBytes) -> ActionError {
+    /// An error about the output of an action that has done what it does: `effect` says so, and the output is `shown`, as
+    /// the caller would do it again for either.
+    pub(super) fn about_output(self, effect: &str, shown: &str) -> ActionError {
         match self {
             ActionError::InvalidJson { .. }
             | ActionError::TruncatedJson { .. }
             | ActionError::TruncatedOutput { .. }
             | ActionError::Message { code: None, .. } => {
-                let shown = excerpt(&output.to_display_text());
                 let separator = if shown.is_empty() { "" } else { "\n" };
                 ActionError::message(format!("{effect}; {self}{separator}{shown}"))
             }

@@ -20,7 +20,9 @@ use crate::compile::{Compiler, Exposure, SandboxRules, SandboxUse};
 use crate::diagnostic::Code;
 use crate::template::{EnvSlot, RenderError, Shape, Template};
 use crate::value_types::{NamedMap, Scalar, is_identifier};
-use crate::world::{LatestLine, ProgramCommand, ProgramOutput, WorldError, printed_suffix, strip_escapes};
+use crate::world::{
+    LatestLine, ProgramCommand, ProgramOutput, WorldError, printed_suffix, printed_text, strip_escapes,
+};
 use crate::yaml::{Location, Spanned};
 
 /// The keys beside the action.
@@ -240,7 +242,8 @@ impl ProgramOptions {
         let reserved = self.format.reserve(&finished.stdout.bytes, &mut memory, ALREADY_RUN_NOTE);
         let parse = |format: OutputFormat| {
             let parsed = format.parse(&finished.stdout, None, limits);
-            parsed.map_err(|error| error.about_output(&program_effect(finished.exit_code), &finished.stdout))
+            let printed = || printed_text(&finished.stdout, &finished.stderr);
+            parsed.map_err(|error| error.about_output(&program_effect(finished.exit_code), &printed()))
         };
         let (json, body) = match failed {
             None => parse(reserved?)?,

@@ -68,16 +68,20 @@ impl Share {
         self.used.fetch_update(Relaxed, Relaxed, add).is_ok()
     }
 
-    /// Takes one more as soon as there are fewer than `max`.
-    pub async fn take_one(&self, max: impl Fn() -> u64) {
+    /// Takes one more as soon as there are fewer than `max`, which may change when `changed` says so.
+    pub async fn take_one(&self, max: impl Fn() -> u64, changed: &Notify) {
         loop {
-            let returned = self.returned.notified();
-            tokio::pin!(returned);
+            let (returned, changed) = (self.returned.notified(), changed.notified());
+            tokio::pin!(returned, changed);
             returned.as_mut().enable();
+            changed.as_mut().enable();
             if self.try_add(1, max()) {
                 return;
             }
-            returned.await;
+            tokio::select! {
+                () = returned => {}
+                () = changed => {}
+            }
         }
     }
 
@@ -98,13 +102,18 @@ mod tests {
         assert_eq!(Caller::default().max_share(64), u64::MAX);
         let caller = Caller::new(CallerKind::Session);
         assert_eq!([64, 3, 1].map(|pool| caller.max_share(pool)), [32, 2, 1]);
-        let take = || caller.programs.take_one(|| caller.max_share(3));
+        let (pool, changed) = (AtomicU64::new(3), Notify::new());
+        let take = || caller.programs.take_one(|| caller.max_share(pool.load(Relaxed)), &changed);
         take().await;
         take().await;
         let mut third = Box::pin(take());
         assert!(third.as_mut().now_or_never().is_none());
         caller.programs.give_back(1);
         third.await;
-        assert!(take().now_or_never().is_none());
+        let mut fourth = Box::pin(take());
+        assert!(fourth.as_mut().now_or_never().is_none());
+        pool.store(6, Relaxed);
+        changed.notify_waiters();
+        fourth.await;
     }
 }

@@ -93,6 +93,10 @@ fn property_schema(argument: &Spanned<Argument>, compiler: &Compiler<'_>) -> Val
     if let Some(name) = implied_type(&schema).filter(|_| !is_typed) {
         schema.shift_insert(0, "type".to_owned(), Value::from(name));
     }
+    // Some APIs of models refuse a list without.
+    if schema.get("type").is_some_and(|kind| kind == "array") && !schema.contains_key("items") {
+        schema.insert("items".to_owned(), Value::Object(Map::new()));
+    }
     Value::Object(schema)
 }
 

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 
 use crate::action::{check_connection, check_folder};
 use crate::compile::{Compiler, GrantUse, LoadContext, LoadCoverage, LoadDependencies, PartKind, SandboxUse};
-use crate::diagnostic::{Code, Report};
+use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::load::{EntryFile, LoadedPack, LoadedPacks, ParsedFiles};
 use crate::manifest::{Prompt, Skills};
 use crate::redact::{Redactor, SECRET_PLACEHOLDER};
@@ -102,7 +102,11 @@ fn build_catalog(loaded: LoadedPacks, clients: &[KnownClient], earlier: Option<&
 /// Hides the secrets of all packs, but not in what `report` says of them.
 fn build_redactor(packs: &[LoadedPack], report: &Report) -> Redactor {
     let of_secrets = report.diagnostics().iter().filter(|diagnostic| diagnostic.code == Code::Secret);
-    let words = of_secrets.flat_map(|diagnostic| diagnostic.help.iter().chain([&diagnostic.message]).cloned());
+    let words = of_secrets.flat_map(|diagnostic| {
+        let Diagnostic { severity, code, message, help, .. } = diagnostic;
+        let line = format!("{}[{}]: {message}", severity.as_str(), code.as_str());
+        [Some(line), Some(message.clone()), help.clone()].into_iter().flatten()
+    });
     let words = words.chain([SECRET_PLACEHOLDER.to_owned()]);
     Redactor::new(packs.iter().flat_map(|pack| pack.pack.env.secrets())).with_own_words(words)
 }

@@ -16,6 +16,9 @@ use super::clients::{ClientLimit, KnownClient, Rule};
 use super::common_client_limits;
 use super::listing::{Lists, PromptListing, ServerInfo, ToolListing};
 
+/// How many parts of one schema a rule names.
+const MAX_SCHEMA_WARNINGS: usize = 3;
+
 /// What the rules are about.
 pub(super) struct LintedServer<'a> {
     pub(super) info: &'a ServerInfo,
@@ -58,7 +61,10 @@ impl ClientRuleCheck<'_> {
             ClientLimit::Tools(_) | ClientLimit::Prompts | ClientLimit::Resources | ClientLimit::ResourceTemplates => {
                 self.check_server()
             }
-            ClientLimit::ToolName { .. } | ClientLimit::RootKeywords(_) | ClientLimit::PropertyName(_) => {
+            ClientLimit::ToolName { .. }
+            | ClientLimit::RootKeywords(_)
+            | ClientLimit::Schema(_)
+            | ClientLimit::PropertyName(_) => {
                 lists.tools.iter().for_each(|tool| self.check_tool(tool));
             }
             ClientLimit::PromptTitle | ClientLimit::RequiredArguments(_) | ClientLimit::PromptDescription => {
@@ -126,6 +132,11 @@ impl ClientRuleCheck<'_> {
                         &format!("{} at the root of the input schema of `{}`", quote_names(&found), tool.name),
                     )
                     .help("write one object with all properties, and say in `description` which belong together");
+                }
+            }
+            ClientLimit::Schema(refused) => {
+                for what in refused.find(&tool.input_schema).into_iter().take(MAX_SCHEMA_WARNINGS) {
+                    self.warn(at, &format!("{what} of tool `{}`", tool.name)).help(refused.help());
                 }
             }
             ClientLimit::PropertyName(max) => {

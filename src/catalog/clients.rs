@@ -9,6 +9,7 @@ use super::listing::Lists;
 use crate::diagnostic::Code;
 
 use super::bridge::BridgedLists;
+use super::refused_schema::RefusedSchema;
 
 /// A client that is known by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +62,8 @@ pub(super) enum ClientLimit {
     RootKeywords(&'static [&'static str]),
     /// These keywords anywhere in an input schema.
     IgnoredKeywords(&'static [&'static str]),
+    /// Such a part anywhere in an input schema.
+    Schema(RefusedSchema),
     /// Names of properties other than `[A-Za-z0-9_.-]`, or longer than this.
     PropertyName(usize),
     /// A title of a prompt with a space.
@@ -109,6 +112,11 @@ const ROOT_COMBINATORS: Rule = rule(
     ClientLimit::RootKeywords(&["oneOf", "anyOf", "allOf", "$ref"]),
     "the API rejects the schema, and the whole request with it",
 );
+
+/// A part of a schema that the API behind a client refuses.
+const fn refused_schema(what: RefusedSchema) -> Rule {
+    rule(ClientLimit::Schema(what), "the API refuses the schema, and the whole request with it")
+}
 
 const PROPERTY_NAMES: Rule =
     rule(ClientLimit::PropertyName(64), "the API refuses such a property, and with it the request");
@@ -170,7 +178,11 @@ const VS_CODE: ClientProfile = ClientProfile {
     name: "vscode",
     info_names: &["Visual Studio Code", "Visual-Studio-Code"],
     names: NamePatterns { prompt: "/mcp.{server}.{name}", ..UNQUALIFIED },
-    rules: &[rule(ClientLimit::Tools(128), "a request has at most 128 tools"), MENU_WITHOUT_DESCRIPTION],
+    rules: &[
+        rule(ClientLimit::Tools(128), "a request has at most 128 tools"),
+        refused_schema(RefusedSchema::ListWithoutItems),
+        MENU_WITHOUT_DESCRIPTION,
+    ],
 };
 
 const COPILOT_CLI: ClientProfile = ClientProfile {
@@ -193,6 +205,9 @@ const GEMINI: ClientProfile = ClientProfile {
     names: NamePatterns { prompt: "/{name}", resource: "@{server}:{name}", tool: GEMINI_TOOL },
     rules: &[
         rule(ClientLimit::ToolName { pattern: GEMINI_TOOL, max: 63 }, "names above 63 letters are cut in the middle"),
+        refused_schema(RefusedSchema::OtherChoices),
+        refused_schema(RefusedSchema::Reference),
+        refused_schema(RefusedSchema::UnknownRequired),
         rule(ClientLimit::FirstMessage, "a prompt works only if its first message is a text"),
         rule(ClientLimit::Messages(1), "the first message alone is sent"),
         MENU_WITHOUT_DESCRIPTION,
@@ -209,7 +224,15 @@ const CODEX: ClientProfile = ClientProfile {
     name: "codex",
     info_names: &["codex-mcp-client", "Codex"],
     names: UNQUALIFIED,
-    rules: &[NO_PROMPTS, NO_COMPLETION, NO_STRUCTURED_CONTENT, NO_RELOADS],
+    rules: &[
+        refused_schema(RefusedSchema::ListWithoutItems),
+        refused_schema(RefusedSchema::UntypedProperty),
+        refused_schema(RefusedSchema::NoProperties),
+        NO_PROMPTS,
+        NO_COMPLETION,
+        NO_STRUCTURED_CONTENT,
+        NO_RELOADS,
+    ],
 };
 
 const LIBRE_CHAT: ClientProfile = ClientProfile {

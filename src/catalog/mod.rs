@@ -13,6 +13,7 @@ mod build;
 mod call_check;
 mod complete;
 mod redacting_client;
+mod refused_schema;
 mod entry;
 mod entry_name;
 pub mod listing;

@@ -26,7 +26,8 @@ impl Compiler<'_> {
         let Some(block) = self.foreign_blocks(text).next() else { return errors };
         let written = text.get(block.range.clone()).unwrap_or_default();
         let span = self.span_within(text.location, block.range.clone());
-        self.error(Code::Template, span, format!("`{written}` is not Handlebars")).help(block.help);
+        let help = format!("{}; {}", block.help, self.literal_help(text, block.range.start));
+        self.error(Code::Template, span, format!("`{written}` is not Handlebars")).help(help);
         errors.retain(|error| {
             let TemplateSpan::Template(range) = &error.span else { return true };
             let is_inside = block.range.start <= range.start && range.end <= block.range.end;

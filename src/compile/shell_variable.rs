@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::template::{EnvSlot, HeaderSlot, QuerySlot, Shape, Slot, TextSlot, UrlSlot, reserved_name_meaning};
+use crate::template::{EnvSlot, HeaderSlot, QuerySlot, Shape, Slot, TextSlot, UriSlot, UrlSlot, reserved_name_meaning};
 use crate::value_types::is_identifier;
 use crate::yaml::Spanned;
 
@@ -28,8 +28,13 @@ impl ShellVariableContext {
     /// The check for a kind of template.
     pub(super) fn for_slot<S: Slot>(exposure: Exposure) -> Option<ShellVariableContext> {
         let slot = TypeId::of::<S>();
-        let values =
-            [TypeId::of::<HeaderSlot>(), TypeId::of::<UrlSlot>(), TypeId::of::<EnvSlot>(), TypeId::of::<QuerySlot>()];
+        let values = [
+            TypeId::of::<HeaderSlot>(),
+            TypeId::of::<UrlSlot>(),
+            TypeId::of::<UriSlot>(),
+            TypeId::of::<EnvSlot>(),
+            TypeId::of::<QuerySlot>(),
+        ];
         if values.contains(&slot) {
             return Some(ShellVariableContext::Value);
         }

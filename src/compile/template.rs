@@ -1,7 +1,5 @@
 //! Compiles templates for their slots, and checks that secrets do not leak.
 
-use std::any::TypeId;
-
 use serde_json::{Map, Value};
 
 use super::{Compiler, ShellVariableContext};
@@ -48,9 +46,7 @@ impl Compiler<'_> {
                 let errors = self.with_dollar_tags(text, errors);
                 let errors = self.without_foreign_block(text, errors);
                 for mut error in self.without_tag_names(text, errors) {
-                    if TypeId::of::<S>() == TypeId::of::<TextSlot>() {
-                        self.add_literal_help(&mut error, text);
-                    }
+                    self.add_literal_help(&mut error, text);
                     self.report_template_error(error, text.location);
                 }
                 None
@@ -122,15 +118,21 @@ impl Compiler<'_> {
         let (before, after) = text.split_at_checked(range.start).unwrap_or_default();
         let start = if after.starts_with("{{") { Some(range.start) } else { before.rfind("{{") };
         let Some(start) = start.filter(|_| is_of_tag && error.replacement.is_none()) else { return };
-        let tag = text.get(start..).unwrap_or_default();
-        let tag = tag.find("}}").and_then(|end| tag.get(..end + 2)).filter(|tag| !tag.contains('\n')).unwrap_or("{{");
-        let sources = &self.load_context.report.sources;
-        let backslash = if sources.text_of(text.location.span()).starts_with('"') { r"\\" } else { r"\" };
-        let literal = format!("for the text itself, write `{backslash}{tag}`");
+        let literal = self.literal_help(text, start);
         error.help = Some(match error.help.take() {
             Some(help) => format!("{help}; {literal}"),
             None => literal,
         });
+    }
+
+    /// How the tag that begins at `start` is written as text.
+    pub(super) fn literal_help(&self, text: &Spanned<String>, start: usize) -> String {
+        let tag = text.get(start..).unwrap_or_default();
+        let close = if tag.starts_with("{{{") { "}}}" } else { "}}" };
+        let tag = tag.find(close).and_then(|end| tag.get(..end + close.len())).filter(|tag| !tag.contains('\n'));
+        let sources = &self.load_context.report.sources;
+        let backslash = if sources.text_of(text.location.span()).starts_with('"') { r"\\" } else { r"\" };
+        format!("for the text itself, write `{backslash}{}`", tag.unwrap_or("{{"))
     }
 
     fn report_template_error(&mut self, error: TemplateError, location: Location) {

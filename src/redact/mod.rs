@@ -181,8 +181,8 @@ impl Redactor {
 
     /// Redacts the end of some input, and drops what is before its last `limit` bytes, as
     /// [`Redactor::redact_and_truncate`] does behind them.
-    pub fn redact_and_keep_end(&self, bytes: &mut Vec<u8>, limit: usize) {
-        let mut found = self.find(bytes, InputEnd::Complete);
+    pub fn redact_and_keep_end(&self, bytes: &mut Vec<u8>, limit: usize, end: InputEnd) {
+        let mut found = self.find(bytes, end);
         let start = bytes.len().saturating_sub(limit);
         found.retain(|range| range.end > start);
         let start = found.first().map_or(start, |first| first.start.min(start));

@@ -11,14 +11,24 @@ pub struct CapturedBytes {
     pub bytes: Vec<u8>,
     /// How many bytes are missing at the end; of an endless HTTP response, at least.
     pub missing_bytes: u64,
+    /// The last bytes of truncated output of a program, at most [`TAIL_BYTES`], for errors.
+    tail: Vec<u8>,
 }
+
+/// How much of the end of truncated output is kept.
+pub(super) const TAIL_BYTES: usize = 64 << 10;
 
 impl CapturedBytes {
     /// Creates it from the kept bytes and the number of missing ones.
     pub fn new(bytes: Vec<u8>, missing: u64) -> CapturedBytes {
-        let mut captured = CapturedBytes { bytes, missing_bytes: missing };
+        let mut captured = CapturedBytes { bytes, missing_bytes: missing, tail: Vec::new() };
         captured.trim_partial_char();
         captured
+    }
+
+    /// The same with its last bytes.
+    pub(super) fn with_tail(self, tail: Vec<u8>) -> CapturedBytes {
+        CapturedBytes { tail, ..self }
     }
 
     /// Whether bytes are missing.
@@ -47,9 +57,30 @@ impl CapturedBytes {
         text
     }
 
+    /// The beginning and the end, for errors.
+    pub fn excerpt(&self) -> String {
+        let total = self.bytes.len() as u64 + self.missing_bytes;
+        let tail = String::from_utf8_lossy(&self.tail);
+        match self.tail.len() as u64 {
+            0 => excerpt(&self.to_display_text()),
+            all if all == total => excerpt(&tail),
+            _ => {
+                let (head, tail) = (strip_escapes(&String::from_utf8_lossy(&self.bytes)), strip_escapes(&tail));
+                let (head, tail) = (first_lines(head.trim()), last_lines(tail.trim()));
+                let left_out = total.saturating_sub((head.len() + tail.len()) as u64);
+                format!("{head}\n[… {left_out} bytes left out …]\n{tail}")
+            }
+        }
+    }
+
     /// Removes secrets, and what is behind `limit`.
     pub(super) fn redact(&mut self, redactor: &Redactor, limit: u64, end: InputEnd) {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        if self.bytes.len() > limit && self.tail.is_empty() {
+            self.tail = last_bytes(&self.bytes).to_vec();
+        }
+        // Its beginning may be the end of a secret.
+        redactor.redact_and_keep_end(&mut self.tail, TAIL_BYTES.saturating_sub(redactor.lookahead()), end);
         self.missing_bytes += redactor.redact_and_truncate(&mut self.bytes, limit, end) as u64;
         self.trim_partial_char();
     }
@@ -92,25 +123,42 @@ pub fn excerpt(printed: &str) -> String {
     if count <= MAX_HEAD_CHARS + MAX_TAIL_CHARS {
         return text.to_owned();
     }
-    let at = |character: usize| text.char_indices().nth(character).map_or(text.len(), |(at, _)| at);
-    let head = text.get(..at(MAX_HEAD_CHARS)).unwrap_or_default();
-    let tail = text.get(at(count - MAX_TAIL_CHARS)..).unwrap_or_default();
-    // Whole lines, where they are not too long.
-    let head = head.rsplit_once('\n').map_or(head, |(lines, _)| lines);
-    let tail = tail.split_once('\n').map_or(tail, |(_, lines)| lines);
+    let (head, tail) = (first_lines(text), last_lines(text));
     let left_out = count - head.chars().count() - tail.chars().count();
     format!("{head}\n[… {left_out} characters left out …]\n{tail}")
 }
 
-/// What a program printed, behind the words of how it ended: `:` and an excerpt of each output that has text, labelled
-/// where both have.
-pub fn printed_suffix(stdout: &CapturedBytes, stderr: &CapturedBytes) -> String {
-    let [stdout, stderr] = [stdout, stderr].map(|output| excerpt(&output.to_display_text()));
-    match (stdout.as_str(), stderr.as_str()) {
-        ("", "") => String::new(),
-        (only, "") | ("", only) => format!(":\n{only}"),
-        (stdout, stderr) => format!(":\nstderr:\n{stderr}\nstdout:\n{stdout}"),
+/// The beginning of a text, in whole lines where they are not too long.
+fn first_lines(text: &str) -> &str {
+    let Some((end, _)) = text.char_indices().nth(MAX_HEAD_CHARS) else { return text };
+    let head = text.get(..end).unwrap_or_default();
+    head.rsplit_once('\n').map_or(head, |(lines, _)| lines)
+}
+
+/// The same of its end.
+fn last_lines(text: &str) -> &str {
+    let Some((start, _)) = text.char_indices().nth_back(MAX_TAIL_CHARS - 1) else { return text };
+    let tail = text.get(start..).unwrap_or_default();
+    tail.split_once('\n').map_or(tail, |(_, lines)| lines)
+}
+
+/// The last bytes of some, as many as are kept.
+pub(super) fn last_bytes(bytes: &[u8]) -> &[u8] {
+    bytes.get(bytes.len().saturating_sub(TAIL_BYTES)..).unwrap_or_default()
+}
+
+/// What a program printed: an excerpt of each output that has text, labelled where both have.
+pub fn printed_text(stdout: &CapturedBytes, stderr: &CapturedBytes) -> String {
+    match (stdout.excerpt(), stderr.excerpt()) {
+        (only, none) | (none, only) if none.is_empty() => only,
+        (stdout, stderr) => format!("stderr:\n{stderr}\nstdout:\n{stdout}"),
     }
+}
+
+/// The same behind the words of how it ended.
+pub fn printed_suffix(stdout: &CapturedBytes, stderr: &CapturedBytes) -> String {
+    let printed = printed_text(stdout, stderr);
+    if printed.is_empty() { printed } else { format!(":\n{printed}") }
 }
 
 /// Removes terminal escapes and control characters other than newline and tab.
@@ -174,7 +222,7 @@ mod tests {
     #[test]
     fn truncation_keeps_whole_characters() {
         let captured = CapturedBytes::new("aé€😀".as_bytes()[..8].to_vec(), 10);
-        assert_eq!(captured, CapturedBytes { bytes: "aé€".into(), missing_bytes: 12 });
+        assert_eq!(captured, CapturedBytes { bytes: "aé€".into(), missing_bytes: 12, tail: Vec::new() });
         assert_eq!(captured.to_display_text(), "aé€\n[truncated: 12 more bytes]");
     }
 

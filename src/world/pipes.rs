@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe::{Receiver, Sender, pipe};
 
 use super::LatestLine;
-use super::captured_bytes::CapturedBytes;
+use super::captured_bytes::{CapturedBytes, TAIL_BYTES, last_bytes};
 use crate::budget::{Budget, BudgetExceeded, MemoryCharge};
 use crate::world::supervisor;
 
@@ -109,6 +109,8 @@ struct OutputReader {
     bytes: Vec<u8>,
     limit: u64,
     missing: u64,
+    /// The last bytes, once some are missing.
+    tail: Vec<u8>,
     scratch: Vec<u8>,
     /// Takes the bytes as they come.
     latest_line: Option<Arc<LatestLine>>,
@@ -127,6 +129,7 @@ impl OutputReader {
             bytes: Vec::new(),
             limit,
             missing: 0,
+            tail: Vec::new(),
             scratch: Vec::new(),
             latest_line: None,
             memory: MemoryCharge::new(budget),
@@ -178,6 +181,11 @@ impl OutputReader {
         self.scratch.reserve(SCRATCH_BYTES);
         let read = pipe.read_buf(&mut self.scratch).await;
         self.forward(&self.scratch, &read);
+        if self.missing == 0 {
+            self.tail = last_bytes(&self.bytes).to_vec();
+        }
+        self.tail.extend_from_slice(&self.scratch);
+        self.tail.drain(..self.tail.len().saturating_sub(TAIL_BYTES));
         self.missing += *read.as_ref().unwrap_or(&0) as u64;
         read
     }
@@ -190,6 +198,7 @@ impl OutputReader {
     }
 
     fn into_captured(self) -> CapturedBytes {
-        CapturedBytes::new(self.bytes, self.missing)
+        let captured = CapturedBytes::new(self.bytes, self.missing);
+        if self.missing > 0 { captured.with_tail(self.tail) } else { captured }
     }
 }

@@ -40,7 +40,7 @@ fn beginning(path: &Path) -> io::Result<Vec<u8>> {
     Ok(beginning)
 }
 
-/// Whether `path` is a text without `#!`, which the system refuses to run, and the C library would run with a shell.
+/// Whether `path` is a text without `#!`, or empty, which the system refuses to run, and the C library would run with a shell.
 pub(super) fn lacks_shebang(path: &Path) -> bool {
     beginning(path).is_ok_and(|beginning| !beginning.starts_with(b"#!") && !beginning.contains(&0))
 }
@@ -68,8 +68,11 @@ impl Shebang {
     }
 }
 
-/// Why a program that is there cannot start: what its first line names is not there.
+/// Why a program that is there cannot start: what its first line names is not there, or the line is not.
 pub fn shebang_fault(path: &Path, search_path: &OsStr) -> Option<String> {
+    if lacks_shebang(path) {
+        return Some("it is a text whose first line does not begin with `#!`".to_owned());
+    }
     let Shebang { line, interpreter, named } = Shebang::read(path)?;
     if let Some(line) = line.strip_suffix('\r') {
         return Some(format!("its interpreter is `{line}\\r`, as its lines end in CRLF"));

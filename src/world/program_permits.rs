@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::budget::Caller;
 
@@ -15,6 +15,7 @@ const DEFAULT_MAX_PROGRAMS: usize = 64;
 pub(super) struct ProgramPermits {
     semaphore: Arc<Semaphore>,
     limit_state: Arc<Mutex<PermitLimit>>,
+    limit_changed: Arc<Notify>,
 }
 
 struct PermitLimit {
@@ -29,6 +30,7 @@ impl Default for ProgramPermits {
         ProgramPermits {
             semaphore: Arc::new(Semaphore::new(DEFAULT_MAX_PROGRAMS)),
             limit_state: Arc::new(Mutex::new(limit_state)),
+            limit_changed: Arc::default(),
         }
     }
 }
@@ -53,6 +55,8 @@ impl ProgramPermits {
             self.semaphore.add_permits(more - kept);
         }
         limit_state.limit = limit;
+        drop(limit_state);
+        self.limit_changed.notify_waiters();
     }
 
     /// How many programs of a caller may run at once.
@@ -64,7 +68,7 @@ impl ProgramPermits {
     /// Waits for a permit. A caller that has its share waits for its own programs, and keeps nobody else waiting. Never
     /// `None`, as the semaphore is not closed.
     pub(super) async fn acquire(&self, caller: &Arc<Caller>) -> Option<ProgramPermit> {
-        caller.programs.take_one(|| self.max_programs_of(caller) as u64).await;
+        caller.programs.take_one(|| caller.max_share(self.limit() as u64), &self.limit_changed).await;
         let own = OwnPermit(caller.clone());
         let permit = self.semaphore.clone().acquire_owned().await.ok()?;
         Some(ProgramPermit { permit: Some(permit), permits: self.clone(), _own: own })

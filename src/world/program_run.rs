@@ -186,6 +186,10 @@ fn locate_program(command: &ProgramCommand, path: &OsStr) -> Result<PathBuf, Wor
     }
     let program = command.program.clone();
     match found {
+        Some(found) if is_executable(&found) => {
+            let reason = shebang_fault(&found, path).unwrap_or_default();
+            Err(WorldError::NoInterpreter { program, reason })
+        }
         Some(_) => Err(WorldError::NotExecutable { program }),
         None if !command.cwd.is_dir() => Err(WorldError::InvalidWorkingDir { program }),
         None => Err(WorldError::ProgramNotFound { program }),

@@ -13,9 +13,11 @@ use super::proxy::Proxy;
 /// The variables that name a proxy to other programs.
 const NAMES: [&str; 6] = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
-/// The variables that name a proxy, and are set.
+/// The variables that name a proxy which a connection could use, and are set.
 pub(super) fn set_proxy_variables(variable: impl Fn(&str) -> Option<OsString>) -> Vec<&'static str> {
-    NAMES.into_iter().filter(|name| variable(name).is_some_and(|value| !value.is_empty())).collect()
+    let is_http = |value: &str| !value.is_empty() && (!value.contains("://") || value.starts_with("http"));
+    let is_set = |name: &&str| variable(name).is_some_and(|value| is_http(&value.to_string_lossy()));
+    NAMES.into_iter().filter(is_set).collect()
 }
 
 /// The variable of these that would be about a URL of this scheme, or else the first.

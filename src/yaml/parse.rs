@@ -84,8 +84,13 @@ pub struct MisplacedFrontMatter {
 /// Finds front matter that [`parse_front_matter`] does not read.
 pub fn find_misplaced_front_matter(text: &str) -> Option<MisplacedFrontMatter> {
     let mut rest = text.trim_start();
-    while let Some((_, after)) = rest.strip_prefix("<!--").and_then(|comment| comment.split_once("-->")) {
-        rest = after.trim_start();
+    let comments = [("<!--", "-->"), ("{{!--", "--}}"), ("{{!", "}}")];
+    let behind_comment = |text: &'_ str, (open, close): &(&str, &str)| {
+        let (_, after) = text.strip_prefix(open)?.split_once(close)?;
+        Some(text.len() - after.trim_start().len())
+    };
+    while let Some(end) = comments.iter().find_map(|signs| behind_comment(rest, signs)) {
+        rest = rest.get(end..).unwrap_or_default();
     }
     let has_comment = text.trim_start().len() > rest.len();
     let mut lines = rest.lines();
@@ -114,7 +119,8 @@ pub fn find_misplaced_front_matter(text: &str) -> Option<MisplacedFrontMatter> {
 fn begins_with_key(line: &str, sign: char) -> bool {
     let Some((key, value)) = line.split_once(sign) else { return false };
     let is_of_key = |character: char| character.is_alphanumeric() || "-_.\"'".contains(character);
-    !key.trim().is_empty() && key.trim().chars().all(is_of_key) && (value.is_empty() || value.starts_with(' '))
+    let is_apart = sign != ':' || value.is_empty() || value.starts_with(' ');
+    !key.trim().is_empty() && key.trim().chars().all(is_of_key) && is_apart
 }
 
 /// Parses strict JSON, with the same positions as YAML.

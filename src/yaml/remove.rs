@@ -57,7 +57,9 @@ impl Layout<'_> {
         };
         let at = children.iter().position(|child| is_named(&child, name)).ok_or_else(layout)?;
         Ok(match (children.len(), is_flow) {
-            (1, true) if keeps_map => self.only_entry(found.value, children.first().ok_or_else(layout)?).map(|range| vec![range]),
+            (1, true) if keeps_map => {
+                self.only_entry(found.value, children.first().ok_or_else(layout)?).map(|range| vec![range])
+            }
             (1, true) => self.lines_of(found, &root).map(|lines| vec![lines]),
             (1, false) if !keeps_map => self.lines_but_comments(found, &root, &children),
             (_, true) => self.flow_range(&children, at).map(|range| vec![range]),

@@ -31,6 +31,7 @@ resources:
 tests:
   names:
     tool: list
+    mock: { exec: { stdout: '[{"id": 1, "name": "a", "due": null}]' } }
     expect: { json: [a] }
   pages:
     tool: paged

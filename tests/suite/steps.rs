@@ -342,6 +342,9 @@ tools:
       - { id: a, onFail: continue, tool: slow }
     result: { text: "{{steps.a.error.text}}" }
   long: { description: D, run: { exec: [sh, -c, "seq -f 'out %g' 9999; seq -f 'err %g' 9999 >&2; exit 1"] } }
+  cut: { description: D, maxOutput: 3KiB, run: { exec: [sh, -c, "seq -f 'out %g' 99999; seq -f 'err %g' 99999 >&2; exit 1"] } }
+  little: { description: D, maxOutput: 10B, run: { exec: [sh, -c, "echo much more than ten bytes; exit 1"] } }
+  unparsed: { description: D, run: { exec: [sh, -c, "echo no such branch >&2"], parse: json } }
 "#;
 
 #[test]
@@ -370,4 +373,16 @@ fn failure_shows_stdout_and_stderr() {
     let (err, out) = long.split_once("\nstdout:\n").unwrap();
     assert!(err.ends_with("\nerr 9999") && out.ends_with("\nout 9999"), "{long}");
     assert!(long.len() < 5000, "{}", long.len());
+    // The end is there whatever is captured.
+    let cut = failure(&client, "cut", json!({}));
+    let (err, out) = cut.split_once("\nstdout:\n").unwrap();
+    assert!(err.contains("stderr:\nerr 1\n") && err.ends_with("\nerr 99999"), "{cut}");
+    assert!(
+        out.starts_with("out 1\n") && out.ends_with("\nout 99999") && out.contains(" bytes left out …]\n"),
+        "{cut}"
+    );
+    assert!(cut.len() < 5000, "{}", cut.len());
+    assert_eq!(failure(&client, "little", json!({})), "`sh` exited with code 1:\nmuch more than ten bytes");
+    let unparsed = failure(&client, "unparsed", json!({}));
+    assert!(unparsed.starts_with("the program ran: exit 0; invalid JSON") && unparsed.ends_with("\nno such branch"));
 }

@@ -263,7 +263,8 @@ pub async fn ask_roots(
         return Err(ActionError::MissingCapabilities(vec![ClientCapability::Roots]));
     }
     let question = ClientQuestion { key: ROOTS_KEY.to_owned(), kind: client::QuestionKind::Roots };
-    let timeout = ROOTS_TIMEOUT.min(time_left);
+    // What follows needs some of the time too, such as the folder in place of the roots.
+    let timeout = ROOTS_TIMEOUT.min(time_left - time_left / 10);
     let round = QuestionRound { questions: vec![question], timeout, roots_timeout: timeout };
     let answers = ask_client(client, budget, &round, timeout).await?;
     let Some(answer) = answers.and_then(|mut answers| answers.remove(ROOTS_KEY)) else {

@@ -39,7 +39,7 @@ impl ReadOptions {
     /// Hides secrets, and drops what was only read to know one at the limit.
     pub(super) fn redact(&self, redactor: &Redactor, bytes: &mut Vec<u8>, limit: usize) {
         match self.lines {
-            Lines::Tail(_) => redactor.redact_and_keep_end(bytes, limit),
+            Lines::Tail(_) => redactor.redact_and_keep_end(bytes, limit, InputEnd::Complete),
             Lines::All | Lines::Head(_) => _ = redactor.redact_and_truncate(bytes, limit, InputEnd::Complete),
         }
     }

@@ -272,7 +272,7 @@ impl PageReader<'_> {
             let next = match self.add_page(&response) {
                 Ok(next) => next,
                 Err(error) => {
-                    let error = error.about_output(&request_effect(response.status), &response.body);
+                    let error = error.about_output(&request_effect(response.status), &response.body.excerpt());
                     return self.fail(error, None);
                 }
             };

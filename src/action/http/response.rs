@@ -46,7 +46,7 @@ impl HttpAction {
         let reserved = format.reserve(&response.body.bytes, &mut memory, ALREADY_SENT_NOTE);
         let parsed = reserved.and_then(|format| {
             let parsed = format.parse(&response.body, mime_type, limits);
-            parsed.map_err(|error| error.about_output(&request_effect(response.status), &response.body))
+            parsed.map_err(|error| error.about_output(&request_effect(response.status), &response.body.excerpt()))
         });
         let (json, body) =
             if is_success { parsed? } else { (parsed.ok().and_then(|(json, _)| json), OutcomeBody::None) };

@@ -198,7 +198,8 @@ impl<'a> Corrector<'a> {
                 continue;
             }
             let at = self.span(entry.key);
-            let meant = MapEntry { key: self.document.add_string(name, at), value: self.corrected("argument", entry.value) };
+            let meant =
+                MapEntry { key: self.document.add_string(name, at), value: self.corrected("argument", entry.value) };
             let fix = self.suggest_entries(arguments, &[entry], &[meant]).fix.unwrap_or((at, name.to_owned()));
             if !self.is_quiet {
                 self.report
