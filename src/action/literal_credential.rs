@@ -15,6 +15,9 @@ pub const LITERAL_CREDENTIAL_HELP: &str =
 /// What headers hold that are named like credentials and say that there is none.
 const ABSENT_CREDENTIALS: [&str; 2] = ["no-check", "required"];
 
+/// What stands for a password where a text explains a URL.
+const PLACEHOLDERS: [&str; 4] = ["password", "pass", "PASSWORD", "secret"];
+
 /// Warns of a credential without a variable.
 pub(in crate::action) fn warn_literal_credential(text: &Spanned<String>, compiler: &mut Compiler<'_>) {
     if text.trim().is_empty() || text.contains("{{") || is_foreign_variable(text) || is_reported(text, compiler) {
@@ -50,7 +53,9 @@ pub fn has_literal_credential(text: &str) -> bool {
     let mut parameters = text.split(['?', '&', '#']).skip(1);
     // A placeholder has other characters, as in `<password>`.
     let is_password = |text: &str| is_literal(text) && !text.contains(['<', '*', '…']);
-    urls_in(text).any(|url| url_password(url).is_some_and(is_password))
+    let is_written_out =
+        |url: &str| url.len() == text.trim().len() || !PLACEHOLDERS.contains(&url_password(url).unwrap_or_default());
+    urls_in(text).any(|url| url_password(url).is_some_and(is_password) && is_written_out(url))
         || parameters.any(|part| is_literal(part) && has_credential_parameter(part))
 }
 

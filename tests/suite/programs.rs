@@ -389,6 +389,8 @@ fn script_without_its_interpreter_is_named() {
             "#!/usr/bin/env -S no-such-interpreter -x\necho hi\n",
             "its interpreter `no-such-interpreter` is not on PATH",
         ),
+        ("bare", "echo hi\n", "it is a text whose first line does not begin with `#!`"),
+        ("empty", "", "it is a text whose first line does not begin with `#!`"),
     ];
     let tools: String = scripts
         .iter()
@@ -403,7 +405,7 @@ fn script_without_its_interpreter_is_named() {
     for (name, _, fault) in scripts {
         let warning = format!("warning[missing-program]: `./{name}` cannot be started: {fault}");
         assert!(checked.contains(&warning), "{warning}: {checked}");
-        if matches!(name, "crlf" | "missing") {
+        if matches!(name, "crlf" | "missing" | "bare" | "empty") {
             let called = run_folio(folder.path(), &["call", name]);
             assert!(called.err.contains(&format!("could not be started: {fault}")), "{}", called.err);
         }

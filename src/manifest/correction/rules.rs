@@ -137,8 +137,8 @@ pub(super) const RULES: &[Rule] = &[
         .note("arguments stand in `arguments` by name"),
     rule("prompt tool", "{ required: $r:texts, arguments: $a:map }", "{ arguments: $a:require($r) }").note(EACH_ITSELF),
     rule("prompt tool", "{ parameters|params|args|input|inputs: { type?: =object, properties: $p:map, required?: $r:texts }, without arguments: }", "{ arguments: $p:require($r) }"),
-    rule("prompt tool", "{ parameters|params|args|input|inputs: $list:parameters, without arguments: }", "{ arguments: $list:by-parameter }"),
-    rule("prompt tool", "{ parameters|params|args|input|inputs: $list:named, without arguments: }", "{ arguments: $list:by-name }"),
+    rule("prompt tool", "{ parameters|params|input|inputs: $list:parameters, without arguments: }", "{ arguments: $list:by-parameter }"),
+    rule("prompt tool", "{ parameters|params|input|inputs: $list:named, without arguments: }", "{ arguments: $list:by-name }"),
     rule("prompt", "{ inputSchema|input_schema|schema: { properties: $p:map, required?: $r }, without arguments: }", "{ arguments: $p:require($r) }"),
     rule("arguments", "{ type: =object, properties: $p:map, required?: $r:texts, description?: $d, additionalProperties?: $e }", "$p:require($r)")
         .message("expected the arguments by name, found a JSON Schema")
