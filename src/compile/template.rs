@@ -127,6 +127,7 @@ impl Compiler<'_> {
 
     /// How the tag that begins at `start` is written as text.
     pub(super) fn literal_help(&self, text: &Spanned<String>, start: usize) -> String {
+        let start = if text.get(..start).is_some_and(|before| before.ends_with('{')) { start - 1 } else { start };
         let tag = text.get(start..).unwrap_or_default();
         let close = if tag.starts_with("{{{") { "}}}" } else { "}}" };
         let tag = tag.find(close).and_then(|end| tag.get(..end + close.len())).filter(|tag| !tag.contains('\n'));
