@@ -12,7 +12,7 @@ pub struct CapturedBytes {
     /// How many bytes are missing at the end; of an endless HTTP response, at least.
     pub missing_bytes: u64,
     /// The last bytes of truncated output of a program, at most [`TAIL_BYTES`], for errors.
-    tail: Vec<u8>,
+    tail: Box<[u8]>,
 }
 
 /// How much of the end of truncated output is kept.
@@ -21,14 +21,14 @@ pub(super) const TAIL_BYTES: usize = 64 << 10;
 impl CapturedBytes {
     /// Creates it from the kept bytes and the number of missing ones.
     pub fn new(bytes: Vec<u8>, missing: u64) -> CapturedBytes {
-        let mut captured = CapturedBytes { bytes, missing_bytes: missing, tail: Vec::new() };
+        let mut captured = CapturedBytes { bytes, missing_bytes: missing, tail: Box::default() };
         captured.trim_partial_char();
         captured
     }
 
     /// The same with its last bytes.
     pub(super) fn with_tail(self, tail: Vec<u8>) -> CapturedBytes {
-        CapturedBytes { tail, ..self }
+        CapturedBytes { tail: tail.into(), ..self }
     }
 
     /// Whether bytes are missing.
@@ -76,11 +76,13 @@ impl CapturedBytes {
     /// Removes secrets, and what is behind `limit`.
     pub(super) fn redact(&mut self, redactor: &Redactor, limit: u64, end: InputEnd) {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        if self.bytes.len() > limit && self.tail.is_empty() {
-            self.tail = last_bytes(&self.bytes).to_vec();
+        let mut tail = std::mem::take(&mut self.tail).into_vec();
+        if self.bytes.len() > limit && tail.is_empty() {
+            tail = last_bytes(&self.bytes).to_vec();
         }
         // Its beginning may be the end of a secret.
-        redactor.redact_and_keep_end(&mut self.tail, TAIL_BYTES.saturating_sub(redactor.lookahead()), end);
+        redactor.redact_and_keep_end(&mut tail, TAIL_BYTES.saturating_sub(redactor.lookahead()), end);
+        self.tail = tail.into();
         self.missing_bytes += redactor.redact_and_truncate(&mut self.bytes, limit, end) as u64;
         self.trim_partial_char();
     }
@@ -222,7 +224,7 @@ mod tests {
     #[test]
     fn truncation_keeps_whole_characters() {
         let captured = CapturedBytes::new("aé€😀".as_bytes()[..8].to_vec(), 10);
-        assert_eq!(captured, CapturedBytes { bytes: "aé€".into(), missing_bytes: 12, tail: Vec::new() });
+        assert_eq!(captured, CapturedBytes { bytes: "aé€".into(), missing_bytes: 12, tail: Box::default() });
         assert_eq!(captured.to_display_text(), "aé€\n[truncated: 12 more bytes]");
     }
 
