@@ -240,6 +240,14 @@ pub enum QuestionKind {
 }
 
 impl QuestionKind {
+    /// What a person is asked, if a person is.
+    pub(super) fn message(&self) -> Option<&str> {
+        match self {
+            QuestionKind::Form { message, .. } | QuestionKind::Url { message, .. } => Some(message),
+            QuestionKind::Sampling(_) | QuestionKind::Roots => None,
+        }
+    }
+
     /// The client capability that it requires.
     #[must_use]
     pub fn required_capability(&self) -> ClientCapability {

@@ -152,6 +152,9 @@ pub struct ResourceResult {
     /// Who may cache it; the server's `cache_scope` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
+    /// What `contents` lack, such as the end of a list that was cut.
+    #[serde(skip)]
+    pub(super) note: Option<String>,
 }
 
 /// One item of the contents of a resource.
@@ -169,6 +172,14 @@ pub struct ResultContents {
     /// The author's own metadata.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Object>,
+}
+
+impl ResultContents {
+    /// What other items of a URI lack.
+    pub(super) fn note(uri: &str, note: String) -> ResultContents {
+        let mime_type = Some("text/plain".to_owned());
+        ResultContents { uri: uri.to_owned(), mime_type, body: TextOrBlob::Text(note), meta: None }
+    }
 }
 
 /// The content of an item: text or bytes.
@@ -198,9 +209,16 @@ pub enum ResultBlock {
 }
 
 impl ResultBlock {
-    /// Whether it is a text without a letter, which hosts pass on and the APIs of models refuse.
-    pub(super) fn is_blank_text(&self) -> bool {
-        matches!(self, ResultBlock::Text(block) if block.text.trim().is_empty())
+    /// Whether it is a text without a letter, or a resource of such a text, which hosts pass on and the APIs of models
+    /// refuse.
+    pub fn is_blank(&self) -> bool {
+        match self {
+            ResultBlock::Text(block) => block.text.trim().is_empty(),
+            ResultBlock::Resource(EmbeddedBlock { resource, .. }) => {
+                matches!(&resource.body, TextOrBlob::Text(text) if text.trim().is_empty())
+            }
+            ResultBlock::Image(_) | ResultBlock::Audio(_) | ResultBlock::ResourceLink(_) => false,
+        }
     }
 
     /// A text block without annotations.

@@ -24,7 +24,7 @@ use crate::world::RedactingWorld;
 use crate::yaml::{Location, Spanned};
 
 use super::Catalog;
-use super::call_result::{CallContext, PromptResult, ResultBlock, ResultContents, TextOrBlob, ToolResult};
+use super::call_result::{CallContext, PromptResult, ResourceResult, ResultBlock, TextOrBlob, ToolResult};
 use super::listed_text::pack_constants;
 use super::listing::Object;
 use super::redacting_client::RedactingClient;
@@ -277,8 +277,8 @@ impl PackEntries for StepEntries<'_> {
     fn read_resource<'a>(&'a self, uri: &'a str, context: ActionContext<'a>) -> EntryFuture<'a> {
         Box::pin(async move {
             let entry_context = self.nested_call(context)?;
-            let answer = entry_context.catalog.read_for_pack(uri, self.pack_context, &entry_context).await;
-            Ok(self.redact_outcome(resource_outcome(answer?)))
+            let answer = entry_context.catalog.read_for_pack(uri, self.pack_context, &entry_context).await?;
+            Ok(self.redact_outcome(resource_outcome(answer)))
         })
     }
 }
@@ -286,7 +286,7 @@ impl PackEntries for StepEntries<'_> {
 /// A tool's answer as a step sees it.
 fn tool_outcome(answer: ToolResult) -> ActionOutcome {
     let text = join_texts(&answer.content);
-    let shown = answer.note.as_ref().map_or_else(|| text.clone(), |note| format!("{text}\n{note}"));
+    let shown = with_note(&text, answer.note.as_deref());
     let value = json!({ "text": shown, "structured": answer.structured, "isError": answer.is_error });
     let body = match answer.structured {
         Some(structured) => action::OutcomeBody::Json(structured, text.clone()),
@@ -303,15 +303,21 @@ fn prompt_outcome(answer: &PromptResult) -> ActionOutcome {
     ActionOutcome::success(json!({ "text": text, "messages": answer.messages }), action::OutcomeBody::Text(text))
 }
 
+/// A text as a template shows it: what it lacks is said behind it.
+fn with_note(text: &str, note: Option<&str>) -> String {
+    note.map_or_else(|| text.to_owned(), |note| format!("{text}\n{note}"))
+}
+
 /// A resource's first piece as a step sees it.
-fn resource_outcome(contents: Vec<ResultContents>) -> ActionOutcome {
+fn resource_outcome(ResourceResult { contents, note, .. }: ResourceResult) -> ActionOutcome {
     let Some(first) = contents.into_iter().next() else {
         return ActionOutcome::success(Value::Null, action::OutcomeBody::None);
     };
     let says_json = first.mime_type.as_deref().is_some_and(|mime| mime.contains("json"));
-    match first.body {
+    let outcome = match first.body {
         TextOrBlob::Text(text) => {
-            let value = json!({ "text": text, "blob": null, "mimeType": first.mime_type });
+            let shown = with_note(&text, note.as_deref());
+            let value = json!({ "text": shown, "blob": null, "mimeType": first.mime_type });
             let parsed = says_json.then(|| serde_json::from_str(&text).ok()).flatten();
             ActionOutcome::success(
                 value,
@@ -326,7 +332,8 @@ fn resource_outcome(contents: Vec<ResultContents>) -> ActionOutcome {
             let value = json!({ "blob": blob, "mimeType": first.mime_type });
             ActionOutcome::success(value, action::OutcomeBody::Bytes(bytes, first.mime_type.unwrap_or_default()))
         }
-    }
+    };
+    ActionOutcome { note, ..outcome }
 }
 
 fn join_texts(blocks: &[ResultBlock]) -> String {

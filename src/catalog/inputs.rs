@@ -11,7 +11,7 @@ use crate::compile::{Compiler, LocatedJson, shape_of};
 use crate::diagnostic::{Code, Severity};
 use crate::manifest::{Argument, Arguments, MAX_ARGUMENTS};
 use crate::pack_format::ForeignArgument;
-use crate::schema::{Coercion, Schema, Violation, lint, normalize_integers, unknown_keywords};
+use crate::schema::{Coercion, EmptyText, Schema, Violation, lint, normalize_integers, unknown_keywords};
 use crate::template::{CoverageMarker, Shape, reserved_name_meaning};
 use crate::value_types::is_identifier;
 use crate::yaml::Spanned;
@@ -270,18 +270,17 @@ impl Inputs {
         self.required.contains(name)
     }
 
-    /// Binds the values of a tool's call, which are taken as they are, but that `2.0` and `1e3` are integers.
+    /// Binds the values of a tool's call, which are taken as they are, but that `2.0` and `1e3` are integers, and null for
+    /// an optional argument that does not accept it is none.
     ///
     /// # Errors
     /// All violations.
     pub(super) fn bind(&self, given: Option<Object>, budget: &Budget) -> Result<Object, BindError> {
-        let mut values = given.unwrap_or_default();
-        self.schema.fill_defaults(&mut values);
-        let mut whole = Value::Object(values);
-        let violations = self.schema.violations(&whole, budget)?;
+        let (values, violations) = self.schema.settle(given.unwrap_or_default(), EmptyText::Text, budget)?;
         if !violations.is_empty() {
             return Err(BindError::Violations(violations));
         }
+        let mut whole = Value::Object(values);
         normalize_integers(&mut whole);
         let oversized = self.schema.oversized_integers(&whole);
         if !oversized.is_empty() {

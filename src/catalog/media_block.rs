@@ -59,13 +59,20 @@ pub(super) fn contents_type(body: &TextOrBlob, said: String) -> String {
 
 /// The contents of a resource as the block that most clients show a model: text, pictures and sounds as such.
 pub fn contents_block(contents: ResultContents) -> ResultBlock {
-    let media = match (&contents.body, &contents.mime_type) {
-        (TextOrBlob::Text(text), _) => return ResultBlock::text(text),
+    match contents.body {
+        TextOrBlob::Text(text) => ResultBlock::text(text),
+        TextOrBlob::Blob(_) => embedded_block(EmbeddedBlock { resource: contents, annotations: None, meta: None }),
+    }
+}
+
+/// An embedded resource as the block that most clients show a model: pictures and sounds as such.
+pub fn embedded_block(embedded: EmbeddedBlock) -> ResultBlock {
+    let media = match (&embedded.resource.body, &embedded.resource.mime_type) {
         (TextOrBlob::Blob(blob), Some(said)) if said.starts_with("image/") || said.starts_with("audio/") => {
-            STANDARD.decode(blob).ok().and_then(|bytes| media_block(&bytes, said, BlockNotes::default()))
+            let notes = BlockNotes { annotations: embedded.annotations.clone(), meta: embedded.meta.clone() };
+            STANDARD.decode(blob).ok().and_then(|bytes| media_block(&bytes, said, notes))
         }
         _ => None,
     };
-    let whole = || ResultBlock::Resource(EmbeddedBlock { resource: contents, annotations: None, meta: None });
-    media.filter(|block| !matches!(block, ResultBlock::Resource(_))).unwrap_or_else(whole)
+    media.filter(|block| !matches!(block, ResultBlock::Resource(_))).unwrap_or(ResultBlock::Resource(embedded))
 }

@@ -85,7 +85,7 @@ pub use entry_name::{InvalidEntryName, check_entry_name};
 pub use http_access::{HttpAccess, TokenDigest, normalize_origin};
 pub use http_settings::{HttpLimits, HttpSettings};
 pub(crate) use mcp_header::has_mcp_headers;
-pub use media_block::contents_block;
+pub use media_block::{contents_block, embedded_block};
 pub use server_limits::ServerLimits;
 pub use serving_checks::{AcceptError, HttpServingMode, ServingMode, SettingsAtStart, UnacceptedCatalog};
 
@@ -277,7 +277,7 @@ impl Catalog {
             // Some clients show the model nothing else, and there the list would look whole.
             result.structured = result.structured.filter(|_| tool.promises_structure());
         }
-        result.content.retain(|block| !block.is_blank_text());
+        result.content.retain(|block| !block.is_blank());
         Ok(result)
     }
 
@@ -325,7 +325,7 @@ impl Catalog {
     ) -> Result<PromptResult, Refusal> {
         let budget = call.budget();
         let mut result = self.render_prompt(name, arguments, &EntryContext::new(call, self, &budget)).await?;
-        result.messages.retain(|message| !message.content.is_blank_text());
+        result.messages.retain(|message| !message.content.is_blank());
         Ok(result)
     }
 

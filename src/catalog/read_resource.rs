@@ -11,7 +11,7 @@ use super::call_result::{CallContext, EmbeddedBlock, ResourceResult, ResultBlock
 use super::entry::{EntryContext, PackContext};
 use super::listing::{ResourceInfo, ResourceListing};
 use super::refusal::{Refusal, RefusalKind};
-use super::resource::{ReadOutcome, not_found_refusal};
+use super::resource::{ReadBody, ReadOutcome, not_found_refusal};
 use super::routes::Route;
 use super::{Catalog, MAX_SHOWN_URI_CHARS, MAX_URI_DATA_CHARS};
 
@@ -23,7 +23,10 @@ impl Catalog {
     pub async fn read_resource(&self, uri: &str, call: &CallContext) -> Result<ResourceResult, Refusal> {
         let budget = call.budget();
         let entry_context = EntryContext::new(call, self, &budget);
-        self.read_route(uri, self.routes.find(uri), &entry_context).await
+        let mut result = self.read_route(uri, self.routes.find(uri), &entry_context).await?;
+        let note = result.note.take();
+        result.contents.extend(note.map(|note| ResultContents::note(uri, note)));
+        Ok(result)
     }
 
     async fn read_route(
@@ -40,14 +43,15 @@ impl Catalog {
             None => (None, IndexMap::new()),
         };
         let resource = resource.ok_or_else(|| no_resource_refusal(uri))?;
-        let contents = match resource.read(uri, values, entry_context).await? {
-            ReadOutcome::Contents(contents) => contents,
-            ReadOutcome::Blocks(rendered) => {
+        let ReadOutcome { body, note } = resource.read(uri, values, entry_context).await?;
+        let contents = match body {
+            ReadBody::Contents(contents) => vec![contents],
+            ReadBody::Blocks(rendered) => {
                 let blocks = self.resolve_blocks(rendered, &resource.pack_context, entry_context).await?;
                 blocks_to_contents(uri, blocks)
             }
         };
-        Ok(ResourceResult { contents, ttl_ms: resource.ttl_ms, cache_scope: resource.cache_scope })
+        Ok(ResourceResult { contents, ttl_ms: resource.ttl_ms, cache_scope: resource.cache_scope, note })
     }
 
     /// Whether a resource of a pack answers a URI.
@@ -61,9 +65,9 @@ impl Catalog {
         uri: &str,
         pack_context: &PackContext,
         entry_context: &EntryContext<'_>,
-    ) -> Result<Vec<ResultContents>, Refusal> {
+    ) -> Result<ResourceResult, Refusal> {
         let route = self.routes.find_in_pack(pack_context, uri);
-        Ok(self.read_route(uri, route, entry_context).await?.contents)
+        self.read_route(uri, route, entry_context).await
     }
 
     /// Blocks whose resources are read.
@@ -83,11 +87,13 @@ impl Catalog {
                 RenderedBlock::Link(link) => blocks.push(ResultBlock::ResourceLink(self.complete_link(*link))),
                 RenderedBlock::ServerResource { uri, annotations, meta } => {
                     let embedding = entry_context.enter_nested()?;
-                    let contents = Box::pin(self.read_for_pack(&uri, pack_context, &embedding)).await;
-                    let contents = contents.map_err(|refusal| reject_embedded_question(&uri, refusal))?;
+                    let read = Box::pin(self.read_for_pack(&uri, pack_context, &embedding)).await;
+                    let ResourceResult { contents, note, .. } =
+                        read.map_err(|refusal| reject_embedded_question(&uri, refusal))?;
                     let embed =
                         |resource| EmbeddedBlock { resource, annotations: annotations.clone(), meta: meta.clone() };
                     blocks.extend(contents.into_iter().map(|contents| ResultBlock::Resource(embed(contents))));
+                    blocks.extend(note.map(ResultBlock::text));
                 }
             }
         }

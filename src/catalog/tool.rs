@@ -237,7 +237,7 @@ impl CompiledTool {
         if is_list && !content.is_error {
             content.note = note;
         } else if let Some(note) = note {
-            content.content.retain(|block| !matches!(block, RenderedBlock::Block(block) if block.is_blank_text()));
+            content.content.retain(|block| !matches!(block, RenderedBlock::Block(block) if block.is_blank()));
             content.content.push(RenderedBlock::Block(ResultBlock::text(note)));
         }
         Ok(content)
@@ -279,7 +279,7 @@ impl CompiledTool {
             return Ok(ToolContent { content, structured, note: None, is_error: false });
         };
         let mut message = self.misfit_message(&reason, done);
-        content.retain(|block| !matches!(block, RenderedBlock::Block(block) if block.is_blank_text()));
+        content.retain(|block| !matches!(block, RenderedBlock::Block(block) if block.is_blank()));
         if let Some(RenderedBlock::Block(ResultBlock::Text(first))) = content.first_mut() {
             message.push('\n');
             first.text.insert_str(0, &message);

@@ -89,10 +89,13 @@ const RESPONSE_KEYS: &[&str] = &["status", "headers", "json", "body"];
 /// The keys of the mock of a folder.
 const FOLDER_KEYS: &[&str] = &["files"];
 
+/// Reads one mock, to say what is wrong with it.
+type ReadMock = fn(&Value) -> Result<(), String>;
+
 impl MockError {
     /// Finds the part of a mock that cannot be read: each key of each answer is read alone.
     fn locate(name: &str, value: &Value, message: String) -> MockError {
-        let (keys, read_one): (_, fn(&Value) -> Result<(), String>) = match name {
+        let (keys, read_one): (_, ReadMock) = match name {
             "exec" | "script" => (PROGRAM_KEYS, |answer| read::<ProgramMock>(answer).map(drop)),
             "http" => (RESPONSE_KEYS, |answer| read::<ResponseMock>(answer).map(drop)),
             "file" => (FOLDER_KEYS, |answer| folder(answer).map(drop)),

@@ -30,6 +30,11 @@ pub(super) fn coerce(root: &Value, schema: &Value, text: &str) -> Coercion {
     Coercion::Value(declared.value(root, text))
 }
 
+/// Whether a schema declares a type, with its references and branches.
+pub(super) fn declares_type(root: &Value, schema: &Value, name: &str) -> bool {
+    collect_declared(root, schema).has_type(name)
+}
+
 /// Fills in the defaults of the top-level properties that are absent.
 pub(super) fn fill_defaults(schema: &Value, arguments: &mut Map<String, Value>) {
     let properties = schema.get("properties").and_then(Value::as_object);

@@ -12,6 +12,7 @@ mod pattern_cost;
 mod cycle;
 mod explain;
 mod integer;
+mod absent;
 mod keyword;
 mod lint;
 mod meter;
@@ -25,6 +26,7 @@ mod describe;
 #[cfg(test)]
 mod tests;
 
+pub use absent::EmptyText;
 pub use coerce::Coercion;
 pub use compile::Schema;
 pub use integer::normalize_integers;

@@ -5,7 +5,8 @@ use crate::budget::Budget;
 use super::bundle::build_bundle;
 use super::coerce::fill_defaults;
 use super::{
-    Coercion, LintKind, ReferenceLoader, Schema, SchemaError, Violation, lint, simple_schema, unknown_keywords,
+    Coercion, EmptyText, LintKind, ReferenceLoader, Schema, SchemaError, Violation, lint, simple_schema,
+    unknown_keywords,
 };
 
 mod patterns;

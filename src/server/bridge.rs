@@ -13,11 +13,13 @@ use rmcp::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
+use crate::budget::Budget;
 use crate::catalog::{
     BridgedLists,
     call_result::{PromptResult, ResourceResult, ResultBlock, ResultMessage, ToolResult},
-    contents_block,
+    contents_block, embedded_block,
 };
+use crate::schema::{EmptyText, Schema};
 use crate::value_types::Role;
 
 use super::{
@@ -48,7 +50,6 @@ pub(crate) enum BridgeTool {
 
 /// The arguments of `list-prompts` and `list-resources`.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct ListArguments {
     query: Option<String>,
     cursor: Option<String>,
@@ -56,7 +57,6 @@ struct ListArguments {
 
 /// The arguments of `get-prompt`.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct PromptArguments {
     name: String,
     arguments: Option<JsonObject>,
@@ -64,7 +64,6 @@ struct PromptArguments {
 
 /// The arguments of `read-resource`.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct ResourceArguments {
     uri: String,
 }
@@ -125,7 +124,7 @@ impl BridgeTool {
             }
             BridgeTool::ReadResource => (json!({ "uri": text("The URI of the resource") }), json!(["uri"])),
         };
-        json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+        json!({ "type": "object", "properties": properties, "required": required })
     }
 
     fn listing(self) -> Tool {
@@ -206,14 +205,22 @@ pub(crate) async fn call(
     }
 }
 
-fn parse_arguments<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result<T, ErrorData> {
-    serde_json::from_value(Value::Object(arguments.unwrap_or_default()))
-        .map_err(|error| ErrorData::invalid_params(format!("invalid arguments: {error}"), None))
+/// The arguments of a call. Others that a host adds are ignored: no author could allow them.
+fn parse_arguments<T: DeserializeOwned>(tool: BridgeTool, arguments: Option<JsonObject>) -> Result<T, ErrorData> {
+    let refused = |why: String| ErrorData::invalid_params(format!("invalid arguments: {why}"), None);
+    let schema = Schema::compile(tool.input_schema(), &|_| None).map_err(|_| refused("no schema".to_owned()))?;
+    let settled = schema.settle(arguments.unwrap_or_default(), EmptyText::Text, &Budget::default());
+    let (arguments, violations) = settled.map_err(|exceeded| refused(exceeded.to_string()))?;
+    let complaints: Vec<String> = violations.into_iter().map(|violation| violation.message).collect();
+    if !complaints.is_empty() {
+        return Err(refused(complaints.join("; ")));
+    }
+    serde_json::from_value(Value::Object(arguments)).map_err(|error| refused(error.to_string()))
 }
 
 /// A page of a list, as JSON.
 fn list(tool: BridgeTool, request: &CallToolRequestParams, snapshot: &CatalogSnapshot) -> Result<String, ErrorData> {
-    let ListArguments { query, cursor } = parse_arguments(request.arguments.clone())?;
+    let ListArguments { query, cursor } = parse_arguments(tool, request.arguments.clone())?;
     let words = query_words(query.unwrap_or_default())?;
     let (key, entries) = match tool {
         BridgeTool::ListPrompts => ("prompts", snapshot.prompts.items().iter().map(BridgeEntry::Prompt).collect()),
@@ -298,7 +305,7 @@ async fn get_prompt(
     admitted: &AdmittedRequest,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallOutcome<ToolResult>, ErrorData> {
-    let PromptArguments { name, arguments } = parse_arguments(request.arguments)?;
+    let PromptArguments { name, arguments } = parse_arguments(BridgeTool::GetPrompt, request.arguments)?;
     let mut prompt_request = GetPromptRequestParams::new(name);
     prompt_request.arguments = arguments;
     prompt_request.input_responses = request.input_responses;
@@ -320,6 +327,9 @@ fn prompt_content(prompt: PromptResult) -> ToolResult {
                 block.text = format!("{heading}\n{}", block.text);
                 content.push(ResultBlock::Text(block));
             }
+            (heading, ResultBlock::Resource(embedded)) => {
+                content.extend(heading.map(ResultBlock::text).into_iter().chain([embedded_block(embedded)]));
+            }
             (heading, block) => content.extend(heading.map(ResultBlock::text).into_iter().chain([block])),
         }
     }
@@ -332,13 +342,13 @@ async fn read_resource(
     admitted: &AdmittedRequest,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallOutcome<ToolResult>, ErrorData> {
-    let ResourceArguments { uri } = parse_arguments(request.arguments)?;
+    let ResourceArguments { uri } = parse_arguments(BridgeTool::ReadResource, request.arguments)?;
     let mut resource_request = ReadResourceRequestParams::new(uri);
     resource_request.input_responses = request.input_responses;
     resource_request.request_state = request.request_state;
     let outcome = resources::read_contents(server, resource_request, admitted, context).await?;
     Ok(outcome.map(|ResourceResult { contents, .. }| ToolResult {
-        content: contents.into_iter().map(contents_block).collect(),
+        content: contents.into_iter().map(contents_block).filter(|block| !block.is_blank()).collect(),
         ..ToolResult::default()
     }))
 }

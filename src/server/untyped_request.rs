@@ -128,7 +128,18 @@ fn params_schema(method: &str) -> Option<Value> {
     Some(json!({ "type": "object", "required": required, "properties": properties }))
 }
 
-/// Capabilities are objects; which there are, and what they hold, is up to the client.
+/// Capabilities are objects, as are their modes; which there are, and what they hold, is up to the client.
 fn capabilities_schema() -> Value {
-    json!({ "type": "object", "additionalProperties": { "type": ["object", "null"] } })
+    let (object, flag) = (json!({ "type": ["object", "null"] }), json!({ "type": ["boolean", "null"] }));
+    let with = |members: Value| json!({ "type": ["object", "null"], "properties": members });
+    let settings = json!({ "type": ["object", "null"], "additionalProperties": object });
+    let form = with(json!({ "schemaValidation": flag }));
+    let known = json!({
+        "experimental": settings,
+        "extensions": settings,
+        "roots": with(json!({ "listChanged": flag })),
+        "sampling": with(json!({ "tools": object, "context": object })),
+        "elicitation": with(json!({ "form": form, "url": object })),
+    });
+    json!({ "type": "object", "properties": known, "additionalProperties": object })
 }

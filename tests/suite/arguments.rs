@@ -229,3 +229,52 @@ fn keys_that_hosts_add_are_refused_and_the_log_says_the_way_out() {
         assert_eq!(folder.stdio().session("2025-06-18").call_text("none", added.clone()), "ok");
     }
 }
+
+const NOTHING: &str = r##"folio: 1
+server: { name: s }
+tools:
+  optional:
+    description: O
+    arguments:
+      e: { enum: [a, b] }
+      n: { type: integer, default: 3 }
+      o: { type: object }
+      l: { type: [array, object] }
+      either: { type: [string, "null"], default: x }
+      text: { minLength: 1 }
+    result: { text: "{{json arguments}}" }
+  required: { description: R, arguments: { o: { type: object, required: true }, s: { required: true } }, result: { text: "{{json arguments}}" } }
+  schema:
+    description: S
+    inputSchema: { type: object, properties: { o: { $ref: "#/$defs/o" }, n: { anyOf: [{ type: integer }] } }, $defs: { o: { type: object } } }
+    result: { text: "{{json arguments}}" }
+  step: { description: T, run: { tool: { name: optional, arguments: { e: null, n: null, o: [] } } } }
+"##;
+
+#[test]
+fn null_is_no_argument_where_it_does_not_fit() {
+    let folder = TestFolder::with_manifest(NOTHING);
+    on_every_version_and_wire(&folder, &json!({}), |client| {
+        let bound = |tool: &str, arguments| -> Value {
+            serde_json::from_str(&client.call_text(tool, arguments)).unwrap_or_default()
+        };
+        let nothing = json!({ "e": null, "n": null, "o": null, "l": null, "either": null, "text": null });
+        assert_eq!(bound("optional", nothing), json!({ "n": 3, "either": null }));
+        let lists = json!({ "o": [], "l": [], "n": 4 });
+        assert_eq!(bound("optional", lists), json!({ "n": 4, "o": {}, "l": [], "either": "x" }));
+        assert_eq!(bound("required", json!({ "o": [], "s": "" })), json!({ "o": {}, "s": "" }));
+        assert_eq!(bound("schema", json!({ "o": [], "n": null })), json!({ "o": {} }));
+        assert_eq!(bound("step", json!({})), json!({ "n": 3, "o": {}, "either": "x" }));
+        for (tool, arguments, words) in [
+            ("required", json!({ "o": {}, "s": null }), "`s` must be a string"),
+            ("required", json!({ "o": null, "s": "" }), "`o` must be an object"),
+            ("required", json!({ "o": [1], "s": "" }), "`o` must be an object"),
+            ("optional", json!({ "e": "" }), "`e` must be"),
+            ("optional", json!({ "n": [] }), "`n` must be an integer"),
+            ("optional", json!({ "other": null }), "`other`"),
+        ] {
+            let refused = client.call(tool, arguments);
+            assert!(refused["isError"] == true && text_of(&refused["content"][0]).contains(words), "{refused}");
+        }
+    });
+}

@@ -170,8 +170,8 @@ fn what_fails_is_a_result_for_the_model() {
     let client = server.client_with("2025-06-18", bridge_client());
     assert!(failure(&client, "get-prompt", json!({ "name": "gret" })).contains("Unknown prompt: gret"));
     assert!(failure(&client, "get-prompt", json!({ "name": "greet" })).contains("who"));
-    assert!(failure(&client, "get-prompt", json!({})).contains("missing field `name`"));
-    assert!(failure(&client, "read-resource", json!({ "url": "desk://notes" })).contains("unknown field `url`"));
+    assert!(failure(&client, "get-prompt", json!({})).contains("`name` is required"));
+    assert!(failure(&client, "read-resource", json!({ "url": "desk://notes" })).contains("`uri` is required"));
     assert!(failure(&client, "read-resource", json!({ "uri": "desk://none" })).contains("desk://none"));
     assert!(failure(&client, "list-prompts", json!({ "cursor": "forged" })).contains("cursor"));
 }
@@ -196,4 +196,53 @@ fn long_list_comes_in_pages_and_is_searched() {
     assert!(failure(&client, "list-prompts", json!({ "query": "desc ".repeat(100) })).contains("256 bytes"));
     let found = listed(&client, "list-prompts", json!({ "query": "NUMBER 11" }));
     assert_eq!(found["prompts"].as_array().unwrap().len(), 11, "{found}");
+}
+
+#[test]
+fn arguments_are_taken_as_hosts_send_them() {
+    let folder = TestFolder::with_manifest(MANIFEST);
+    on_every_version_and_wire(&folder, &bridge_client(), |client| {
+        let prompts = listed(client, "list-prompts", json!({ "toolCallId": "x", "query": null, "cursor": null }));
+        assert_eq!(prompts["prompts"][0]["name"], "greet");
+        let talk = json!({ "name": "talk", "arguments": [], "sessionId": "x" });
+        assert!(client.call_text("get-prompt", talk).ends_with("Let us talk of "));
+        let notes = json!({ "uri": "desk://notes", "action": "sendMessage", "chatInput": 7 });
+        assert_eq!(client.call_text("read-resource", notes), "All is well");
+        for (tool, arguments, words) in [
+            ("list-prompts", json!({ "query": 5 }), "`query` must be a string"),
+            ("get-prompt", json!({ "name": 5 }), "`name` must be a string"),
+            ("get-prompt", json!({ "name": "greet", "arguments": [1] }), "`arguments` must be an object"),
+            ("read-resource", json!({ "uri": null }), "`uri` must be a string"),
+        ] {
+            let said = failure(client, tool, arguments);
+            assert!(said.contains(words) && !said.contains("invalid type"), "{tool}: {said}");
+        }
+    });
+}
+
+#[test]
+fn pictures_are_shown_and_empty_texts_are_not() {
+    let folder = TestFolder::with_manifest(
+        r#"folio: 1
+server: { name: pieces, bridge: [prompts, resources] }
+prompts:
+  all: { description: D, messages: [{ user: { resource: "b://p" } }, { user: { resource: "b://e" } }, { assistant: { resource: "b://b" } }] }
+resources:
+  picture: { uri: "b://p", blob: { base64: iVBORw0KGgo= } }
+  empty: { uri: "b://e", text: "{{#if false}}x{{/if}} " }
+  bytes: { uri: "b://b", mimeType: application/zip, blob: { base64: UEsFBg== } }
+"#,
+    );
+    let server = folder.stdio();
+    let client = server.client("2025-11-25");
+    let content = |tool: &str, arguments| client.call(tool, arguments)["content"].clone();
+    let picture = json!({ "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png" });
+    assert_eq!(content("read-resource", json!({ "uri": "b://p" })), json!([picture]));
+    assert_eq!(content("read-resource", json!({ "uri": "b://e" })), json!([]));
+    let prompt = content("get-prompt", json!({ "name": "all" }));
+    let kinds: Vec<&Value> = prompt.as_array().unwrap().iter().map(|block| &block["type"]).collect();
+    assert_eq!(kinds, ["text", "image", "text", "resource"], "{prompt}");
+    assert_eq!((&prompt[1], text_of(&prompt[0])), (&picture, "[message 1 of 2, of the user]".to_owned()));
+    let messages = client.result("prompts/get", json!({ "name": "all" }))["messages"].clone();
+    assert_eq!(messages.as_array().unwrap().len(), 2, "{messages}");
 }

@@ -1264,3 +1264,76 @@ fn key_file_refuses_short_key_without_printing_it() {
     let answer = round(&second.client_with(SESSIONLESS_VERSION, all()), "hello", json!({}), (answers, &state));
     assert_eq!(text(&answer["result"]), "Hello, Ada!");
 }
+
+const NOTHING: &str = r#"folio: 1
+server: { name: nothing }
+tools:
+  form:
+    description: F
+    run:
+      - id: a
+        ask:
+          f:
+            elicit:
+              message: Which?
+              schema: { e: { enum: [x, y] }, n: { type: integer, default: 3 }, d: { format: date }, t: {}, r: { type: boolean } }
+    result: { text: "{{json steps.a.f}}" }
+  required:
+    description: R
+    run: [{ id: a, ask: { f: { elicit: { message: Which?, schema: { e: { enum: [x, y], required: true } } } } } }]
+    result: { text: "{{steps.a.f.e}}" }
+  silent:
+    description: S
+    arguments: { x: {} }
+    run: [{ id: first, ask: { f: { elicit: { message: " {{x}}", schema: { t: {} } } } } }]
+    result: { text: "{{steps.first.f.t}}" }
+"#;
+
+#[test]
+fn field_that_is_left_empty_is_absent() {
+    let folder = TestFolder::with_manifest(NOTHING);
+    on_every_version_and_wire(&folder, &json!({ "elicitation": {} }), |client| {
+        if !knows_forms(client) {
+            return;
+        }
+        let answered = |tool: &str, content: Value| {
+            let said =
+                client.request_with_answers("tools/call", json!({ "name": tool }), |_, _| accept(content.clone()));
+            said["result"].clone()
+        };
+        let outcome = |content| -> Value { serde_json::from_str(&text(&answered("form", content))).unwrap() };
+        let empty = json!({ "e": "", "n": null, "d": "", "t": "", "r": null });
+        assert_eq!(outcome(empty), json!({ "n": 3, "t": "", "action": "accept" }));
+        assert_eq!(outcome(json!({ "t": null, "r": "", "n": "" })), json!({ "n": 3, "action": "accept" }));
+        assert_eq!(outcome(json!([])), json!({ "n": 3, "action": "accept" }));
+        assert_eq!(text(&answered("required", json!({ "e": "x" }))), "x");
+        // One without a session is asked again.
+        for content in
+            [json!({ "e": "" }), json!({ "e": null }), json!([])].into_iter().filter(|_| !client.is_sessionless())
+        {
+            assert!(failure(&answered("required", content)).contains("`e`"));
+        }
+    });
+}
+
+#[test]
+fn question_without_words_is_not_sent() {
+    let folder = TestFolder::with_manifest(NOTHING);
+    on_every_version_and_wire(&folder, &json!({ "elicitation": {} }), |client| {
+        if !knows_forms(client) {
+            return;
+        }
+        let refused = client.call("silent", json!({}));
+        assert_eq!(failure(&refused), "the `message` of question `f` of step `first` is empty");
+        let asked = client.call_with_answers("silent", json!({ "x": "Who?" }), |_, _| accept(json!({ "t": "I" })));
+        assert_eq!(text(&asked), "I");
+    });
+    folder.write("folio.yaml", NOTHING.replace("message: Which?", "message: \"\""));
+    let checked = run_folio(folder.path(), &["check"]);
+    assert!(
+        checked.code == Some(1) && checked.out.contains("empty `message` in `elicit`"),
+        "{}{}",
+        checked.out,
+        checked.err
+    );
+}

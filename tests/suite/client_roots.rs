@@ -386,3 +386,20 @@ fn roots_that_cannot_be_used_are_left_out() {
     assert!(text_of(&listed["content"][0]).contains("mine.txt"), "{listed}");
     server.log.wait_for_line(0, |line| line.contains("vscode-vfs://github/a/b") && line.contains("left out"));
 }
+
+#[test]
+fn no_roots_are_an_empty_list() {
+    let folder = TestFolder::with_manifest(ASKING);
+    folder.write("notes/mine.txt", "");
+    on_every_version_and_wire(&folder, &json!({ "roots": { "listChanged": true } }), |client| {
+        for nothing in [json!({ "roots": [] }), json!({ "roots": null }), json!({})] {
+            let call = |tool: &str, arguments: Value| client.call_with_answers(tool, arguments, |_, _| nothing.clone());
+            assert_eq!(text_of(&call("optional", json!({}))["content"][0]), "<[]>", "{nothing}");
+            let outside = call("within", json!({ "path": "/srv/one" }));
+            assert!(outside["isError"] == true, "{outside}");
+            let said = text_of(&outside["content"][0]);
+            assert!(said.contains("`path`") && !said.contains("invalid"), "{said}");
+            client.notify("notifications/roots/list_changed", Value::Null);
+        }
+    });
+}

@@ -988,3 +988,49 @@ fn list_that_was_cut_has_no_structured_content_unless_promised() {
         assert!(step.starts_with("2 [{") && step.ends_with(note), "{step}");
     }
 }
+
+const CUT_RESOURCES: &str = r#"folio: 1
+server: { name: cut, bridge: [resources] }
+folders: { n: { path: n } }
+resources:
+  two: { uri: "l://2", run: { file: { list: ".", in: n, limit: 2 } } }
+  three: { uri: "l://3", run: { file: { list: ".", in: n, limit: 3 } } }
+  names: { uri: "l://names", run: { file: { list: ".", in: n, limit: 2 } }, result: { select: "[].name" } }
+  blocks: { uri: "l://blocks", run: { file: { list: ".", in: n, limit: 2 } }, result: { select: "[].name", content: [{ each: result, text: "{{this}}" }] } }
+  again: { uri: "l://again", run: { read: "l://2" } }
+prompts:
+  p: { description: P, messages: [{ user: { resource: "l://2" } }, { user: Go. }] }
+  step: { description: S, run: [{ id: a, read: "l://2" }], text: "{{steps.a.text}}" }
+tools:
+  read: { description: R, run: { read: "l://2" } }
+  step: { description: S, run: [{ id: a, read: "l://2" }], result: { text: "{{steps.a.text}}" } }
+  block: { description: B, result: { content: [{ resource: "l://2" }] } }
+"#;
+
+#[test]
+fn list_that_was_cut_says_so_to_each_reader() {
+    let folder = TestFolder::new(&[("folio.yaml", CUT_RESOURCES), ("n/a", "1"), ("n/b", "2"), ("n/c", "3")]);
+    let note = "[cut: there are more than 2 entries]";
+    on_every_version_and_wire(&folder, &json!({}), |client| {
+        let contents = |uri: &str| client.result("resources/read", json!({ "uri": uri }))["contents"].clone();
+        for (uri, pieces) in [("l://2", 2), ("l://names", 2), ("l://blocks", 3), ("l://again", 2)] {
+            let read = contents(uri);
+            let last = json!({ "uri": uri, "mimeType": "text/plain", "text": note });
+            let count = read.as_array().unwrap().len();
+            assert_eq!((&read[pieces - 1], count), (&last, pieces), "{read}");
+        }
+        assert_eq!(contents("l://2")[0]["mimeType"], "application/json");
+        assert_eq!(contents("l://3").as_array().unwrap().len(), 1);
+        let bridged = client.call("read-resource", json!({ "uri": "l://2" }));
+        assert_eq!(text_of(&bridged["content"][1]), note, "{bridged}");
+        let prompt = client.result("prompts/get", json!({ "name": "p" }));
+        assert_eq!(text_of(&prompt["messages"][1]["content"]), note, "{prompt}");
+        for said in [client.get_text("step", json!({})), client.call_text("step", json!({}))] {
+            assert!(said.starts_with("[{") && said.ends_with(&format!("]\n{note}")), "{said}");
+        }
+        for tool in ["read", "block"] {
+            let called = client.call(tool, json!({}));
+            assert_eq!(text_of(&called["content"][1]), note, "{tool}: {called}");
+        }
+    });
+}

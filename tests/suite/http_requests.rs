@@ -235,6 +235,21 @@ fn pages_and_items_are_limited() {
 }
 
 #[test]
+fn resource_of_some_pages_says_that_there_are_more() {
+    let api = pages_of_two();
+    let manifest = format!(
+        "folio: 1\nserver: {{ name: s }}\nresources:\n  r: {{ uri: \"r://all\", run: {{ http: {{ url: \"{}/bare\", paginate: {{ next: link, maxPages: 1 }} }} }} }}\n",
+        api.url()
+    );
+    let folder = TestFolder::with_manifest(&manifest);
+    let server = folder.stdio();
+    let client = server.session(SESSION_VERSIONS[3]);
+    let contents = client.result("resources/read", json!({ "uri": "r://all" }))["contents"].clone();
+    assert_eq!((text_of(&contents[0]), &contents[1]["mimeType"]), ("[1,2]".to_owned(), &json!("text/plain")));
+    assert_eq!(text_of(&contents[1]), "Only the first 2 items and 1 page were read; there are more.");
+}
+
+#[test]
 fn truncated_list_says_that_there_is_more() {
     for result in ["", "    result: { select: \"[]\" }\n"] {
         for (limit, items, pages) in [("maxPages: 1", "[1,2]", 1), ("maxItems: 6", "[1,2,3,4,5,6]", 3)] {

@@ -361,6 +361,11 @@ fn sloppy_hello_begins_a_session() {
         (r#"{"roots":true}"#, "invalid params: `capabilities.roots` must be"),
         (r#"[1]"#, "invalid params: `capabilities` must be an object"),
         ("7", "invalid params: `capabilities` must be an object"),
+        (r#"{"roots":{"listChanged":"yes"}}"#, "invalid params: `capabilities.roots.listChanged` must be"),
+        (r#"{"experimental":{"a":1}}"#, "invalid params: `capabilities.experimental.a` must be"),
+        (r#"{"extensions":{"a/b":[1]}}"#, "invalid params: `capabilities.extensions"),
+        (r#"{"sampling":{"context":true}}"#, "invalid params: `capabilities.sampling.context` must be"),
+        (r#"{"elicitation":{"url":true}}"#, "invalid params: `capabilities.elicitation.url` must be"),
     ] {
         for answer in first_answers(&folder, hello(wrong).as_bytes()) {
             let said = answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{answer}"));

@@ -262,3 +262,32 @@ tools:
     let silent = client.call("silent", json!({}));
     assert!(text_of(&silent["content"][0]).contains("every message of `sample` is empty"), "{silent}");
 }
+
+#[test]
+fn embedded_texts_that_are_empty_are_left_out() {
+    let folder = TestFolder::with_manifest(
+        r#"folio: 1
+server: { name: empty }
+resources:
+  empty: { uri: "e://e", text: "" }
+  some: { uri: "e://{x}", text: "{{x}}" }
+prompts:
+  p: { description: D, messages: [{ user: { resource: "e://e" } }, { user: Go. }] }
+tools:
+  read: { description: D, result: { content: [{ resource: "e://e" }, { resource: "e://ok" }] } }
+  inline: { description: D, arguments: { x: {} }, result: { content: [{ resource: { uri: "x://y", text: "{{x}}" } }] } }
+"#,
+    );
+    on_every_version_and_wire(&folder, &json!({}), |client| {
+        let prompt = client.result("prompts/get", json!({ "name": "p" }));
+        let go = json!([{ "role": "user", "content": { "type": "text", "text": "Go." } }]);
+        assert_eq!(prompt["messages"], go);
+        let content = |name: &str, arguments| client.call(name, arguments)["content"].clone();
+        let read = content("read", json!({}));
+        assert_eq!((&read[0]["resource"]["text"], read.as_array().unwrap().len()), (&json!("ok"), 1), "{read}");
+        assert_eq!(content("inline", json!({})), json!([]));
+        assert_eq!(content("inline", json!({ "x": "y" })).as_array().unwrap().len(), 1);
+        // Who reads it gets what it is.
+        assert_eq!(client.read_text("e://e"), "");
+    });
+}

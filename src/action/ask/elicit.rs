@@ -10,7 +10,7 @@ use crate::action::sibling_keys::check_exactly_one;
 use crate::budget::Budget;
 use crate::compile::{Compiler, Exposure, shape_of};
 use crate::diagnostic::{Code, Severity};
-use crate::schema::{Schema, SchemaError, lint, normalize_integers};
+use crate::schema::{EmptyText, Schema, SchemaError, lint, normalize_integers};
 use crate::template::{Scope, Shape, Template, TextSlot, UrlSlot};
 use crate::yaml::{Location, Spanned};
 
@@ -41,7 +41,14 @@ impl ElicitTemplate {
             compiler.error(Code::MissingKey, elicit.location, "missing key `message` in `elicit`");
             return None;
         };
+        let at = message.location;
         let message: Option<Template<TextSlot>> = compiler.template(message, Exposure::Client);
+        if message.as_ref().is_some_and(Template::is_blank) {
+            compiler
+                .error(Code::BadValue, at, "empty `message` in `elicit`")
+                .help("write what the person is asked, such as `message: Which name?`");
+            return None;
+        }
         let modes = [
             ("schema", elicit.schema.is_some()),
             ("requestedSchema", elicit.requested_schema.is_some()),
@@ -100,35 +107,23 @@ impl ElicitTemplate {
         if let ElicitMode::Form(schema) = &self.mode {
             let content = match answer.get("content") {
                 None | Some(Value::Null) => Map::new(),
+                Some(Value::Array(fields)) if fields.is_empty() => Map::new(),
                 Some(Value::Object(content)) => content.clone(),
                 Some(_) => return Ok(AnswerVerdict::Invalid("invalid `content`, expected an object".to_owned())),
             };
             let fields = schema.json().get("properties").and_then(Value::as_object);
-            outcome = content.into_iter().filter(|(name, _)| fields.is_some_and(|a| a.contains_key(name))).collect();
-            fill_defaults(&mut outcome, fields);
-            let whole = Value::Object(outcome);
-            let violations = schema.violations(&whole, budget).map_err(ActionError::BudgetExceeded)?;
+            let known = content.into_iter().filter(|(name, _)| fields.is_some_and(|a| a.contains_key(name))).collect();
+            // A client need not fill in defaults, and one of an older version is not sent them.
+            let (settled, violations) = schema.settle(known, EmptyText::Absent, budget)?;
             if !violations.is_empty() {
                 let messages: Vec<String> = violations.into_iter().map(|violation| violation.message).collect();
                 return Ok(AnswerVerdict::Invalid(messages.join("; ")));
             }
-            outcome = match whole {
-                Value::Object(fields) => fields,
-                _ => Map::new(),
-            };
+            outcome = settled;
         }
         outcome.values_mut().for_each(normalize_integers);
         outcome.insert("action".to_owned(), "accept".into());
         Ok(AnswerVerdict::Accepted(Value::Object(outcome)))
-    }
-}
-
-/// Gives absent fields their defaults: a client need not fill them in, and one of an older version is not sent them.
-fn fill_defaults(outcome: &mut Map<String, Value>, fields: Option<&Map<String, Value>>) {
-    for (name, field) in fields.into_iter().flatten() {
-        if let Some(default) = field.get("default").filter(|_| !outcome.contains_key(name)) {
-            outcome.insert(name.clone(), default.clone());
-        }
     }
 }
 

@@ -112,7 +112,7 @@ impl ActionKind for AskAction {
         self.skip_unsupported(context, &mut answers)?;
         let (mut invalid, began) = (None, Instant::now());
         for attempt in 0.. {
-            let open = self.open_questions(context.scope, &answers)?;
+            let open = self.open_questions(context, &answers)?;
             if open.is_empty() {
                 break;
             }
@@ -177,10 +177,13 @@ impl AskAction {
     }
 
     /// Renders the questions without an answer.
-    fn open_questions(&self, scope: &Scope, answers: &Map<String, Value>) -> Result<Vec<ClientQuestion>, ActionError> {
+    fn open_questions(
+        &self,
+        context: &ActionContext<'_>,
+        answers: &Map<String, Value>,
+    ) -> Result<Vec<ClientQuestion>, ActionError> {
         let open = self.questions.iter().filter(|question| !answers.contains_key(&question.key));
-        open.map(|question| Ok(ClientQuestion { key: question.key.clone(), kind: question.template.render(scope)? }))
-            .collect()
+        open.map(|question| question.render(context)).collect()
     }
 
     /// Records the valid answers. Returns the error of an invalid one.
@@ -237,6 +240,16 @@ impl QuestionTemplate {
 }
 
 impl CompiledQuestion {
+    /// Renders it. A person cannot answer a question without words.
+    fn render(&self, context: &ActionContext<'_>) -> Result<ClientQuestion, ActionError> {
+        let kind = self.template.render(context.scope)?;
+        if kind.message().is_some_and(|message| message.trim().is_empty()) {
+            let step = context.step.map(|step| format!(" of step `{step}`")).unwrap_or_default();
+            return Err(ActionError::message(format!("the `message` of question `{}`{step} is empty", self.key)));
+        }
+        Ok(ClientQuestion { key: self.key.clone(), kind })
+    }
+
     fn check_answer(&self, answer: &Value, scope: &Scope) -> Result<AnswerVerdict, ActionError> {
         match &self.template {
             QuestionTemplate::Elicit(elicited) => elicited.check_answer(answer, self.continues_on_decline, scope),
@@ -316,7 +329,15 @@ const ROOTS_KEY: &str = "roots";
 /// Whether an answer is a `ListRootsResult`.
 #[must_use]
 pub fn is_roots_list(answer: &Value) -> bool {
-    answer.get("roots").is_some_and(Value::is_array)
+    roots_of(answer).is_some()
+}
+
+/// What a `ListRootsResult` lists: nothing where `roots` is null or absent. `None` if it is no such result.
+fn roots_of(answer: &Value) -> Option<&[Value]> {
+    match answer.as_object()?.get("roots") {
+        None | Some(Value::Null) => Some(&[]),
+        Some(roots) => roots.as_array().map(Vec::as_slice),
+    }
 }
 
 /// The roots of a `ListRootsResult` that can be used, or `None` if it is none. Others, such as the virtual folders of an
@@ -331,7 +352,7 @@ fn parse_roots(answer: &Value) -> Option<Vec<Value>> {
         }
         Some(serde_json::json!({ "uri": uri, "name": root.get("name").and_then(Value::as_str) }))
     };
-    Some(answer.get("roots")?.as_array()?.iter().filter_map(usable).collect())
+    Some(roots_of(answer)?.iter().filter_map(usable).collect())
 }
 
 fn answer_shape(question: &spec::Question) -> Shape {

@@ -40,7 +40,7 @@ const PRIORITIES: [&str; 3] = ["costPriority", "speedPriority", "intelligencePri
 /// The content of a message.
 enum SampleContent {
     Text(Template<TextSlot>),
-    Media { kind: &'static str, source: MediaBytes, mime_type: Option<MimeType> },
+    Media { kind: &'static str, source: Box<MediaBytes>, mime_type: Option<MimeType> },
 }
 
 /// The bytes of an image or audio.
@@ -249,7 +249,7 @@ fn compile_media(
         Media::Path(path) => {
             let source = MediaBytes::file(&Spanned::new(path.clone(), media.location), compiler);
             let mime_type = MimeType::compile(keys.mime_type.as_ref(), compiler)?;
-            return Some(SampleContent::Media { kind, source: source?, mime_type });
+            return Some(SampleContent::Media { kind, source: Box::new(source?), mime_type });
         }
         Media::Source(source) => source,
     };
@@ -264,7 +264,7 @@ fn compile_media(
             None
         }
     };
-    Some(SampleContent::Media { kind, source: source?, mime_type: mime_type? })
+    Some(SampleContent::Media { kind, source: Box::new(source?), mime_type: mime_type? })
 }
 
 impl MediaBytes {

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
-use crate::action::RunPlan;
+use crate::action::{OutcomeBody, RunPlan};
 use crate::budget::Budget;
 use crate::diagnostic::truncate;
 use crate::files::{mime_by_name, rfc3339};
@@ -77,8 +77,14 @@ struct ResourceRun {
 }
 
 /// The outcome of a read.
-pub(super) enum ReadOutcome {
-    Contents(Vec<ResultContents>),
+pub(super) struct ReadOutcome {
+    pub(super) body: ReadBody,
+    /// What it lacks, such as the end of a list that was cut.
+    pub(super) note: Option<String>,
+}
+
+pub(super) enum ReadBody {
+    Contents(ResultContents),
     /// Blocks, some of which the catalog has yet to read.
     Blocks(Vec<RenderedBlock>),
 }
@@ -274,7 +280,7 @@ impl CompiledResource {
         }
         entry_context.ensure_not_resumed()?;
         let (body, mime_type) = self.read_content(uri, &path, &scope)?;
-        Ok(ReadOutcome::Contents(vec![self.to_contents(uri, body, mime_type)]))
+        Ok(ReadOutcome { body: ReadBody::Contents(self.to_contents(uri, body, mime_type)), note: None })
     }
 
     /// Reads what is no run, with its type if the manifest has none.
@@ -322,33 +328,32 @@ impl CompiledResource {
         uri: &str,
         entry_context: &EntryContext<'_>,
     ) -> Result<ReadOutcome, Refusal> {
-        let outcome = Box::pin(self.pack_context.run_plan(&self.key, &run.plan, &scope, entry_context)).await?;
+        let mut outcome = Box::pin(self.pack_context.run_plan(&self.key, &run.plan, &scope, entry_context)).await?;
         if let Some(message) = &outcome.outcome.failure {
             let kind = if outcome.outcome.status == Some(404) { RefusalKind::NotFound } else { RefusalKind::Internal };
             return Err(Refusal::new(kind, message.clone()).with_data(json!({ "uri": uri })));
         }
+        // An empty body lacks nothing.
+        let has_body = outcome.outcome.body.size() > 0;
+        let note = outcome.outcome.note.take().filter(|_| has_body && run.result.shows_note());
         let (budget, size) = (entry_context.budget, outcome.size());
         let author = AuthorHints { world: &*entry_context.call.world, entry_name: &self.key };
         let render = || run.result.render(Some(outcome), scope, &author);
         let body = match budget.run_sized(size, render)?? {
-            RenderedResult::Content(made, _) => return Ok(ReadOutcome::Blocks(made)),
+            RenderedResult::Content(made, _) => return Ok(ReadOutcome { body: ReadBody::Blocks(made), note }),
             RenderedResult::Text(text, _) => (TextOrBlob::Text(text), "text/plain".to_owned()),
             RenderedResult::Value(Value::String(text)) => (TextOrBlob::Text(text), "text/plain".to_owned()),
             RenderedResult::Value(value) => (TextOrBlob::Text(value.to_string()), "application/json".to_owned()),
-            RenderedResult::Unchanged(crate::action::OutcomeBody::Json(_, text)) => {
+            RenderedResult::Unchanged(OutcomeBody::Json(_, text)) => {
                 (TextOrBlob::Text(text), "application/json".to_owned())
             }
-            RenderedResult::Unchanged(crate::action::OutcomeBody::Bytes(bytes, mime_type)) => {
+            RenderedResult::Unchanged(OutcomeBody::Bytes(bytes, mime_type)) => {
                 (TextOrBlob::Blob(STANDARD.encode(bytes)), mime_type)
             }
-            RenderedResult::Unchanged(crate::action::OutcomeBody::Text(text)) => {
-                (TextOrBlob::Text(text), "text/plain".to_owned())
-            }
-            RenderedResult::Unchanged(crate::action::OutcomeBody::None) => {
-                (TextOrBlob::Text(String::new()), "text/plain".to_owned())
-            }
+            RenderedResult::Unchanged(OutcomeBody::Text(text)) => (TextOrBlob::Text(text), "text/plain".to_owned()),
+            RenderedResult::Unchanged(OutcomeBody::None) => (TextOrBlob::Text(String::new()), "text/plain".to_owned()),
         };
-        Ok(ReadOutcome::Contents(vec![self.to_contents(uri, body.0, body.1)]))
+        Ok(ReadOutcome { body: ReadBody::Contents(self.to_contents(uri, body.0, body.1)), note })
     }
 
     /// A number that changes when the manifest or the file of a URI changes; only compared within this process.

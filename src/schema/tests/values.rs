@@ -267,3 +267,32 @@ fn defaults_fill_only_what_is_absent() {
     fill_defaults(&schema, &mut arguments);
     assert_eq!(Value::Object(arguments), json!({ "b": null, "a": 1 }));
 }
+
+#[test]
+fn what_stands_for_nothing_is_settled() {
+    let schema = compiled(json!({
+        "type": "object",
+        "properties": {
+            "e": { "enum": ["a"] },
+            "n": { "type": "integer", "default": 3 },
+            "o": { "$ref": "#/$defs/o" },
+            "null": { "type": ["string", "null"] },
+            "must": { "type": "string" },
+        },
+        "required": ["must"],
+        "$defs": { "o": { "type": "object" } },
+    }));
+    let settle = |values: Value, empty_text| {
+        let Value::Object(values) = values else { panic!("{values}") };
+        let (settled, violations) = schema.settle(values, empty_text, &Budget::default()).unwrap();
+        (Value::Object(settled), violations.into_iter().filter_map(|violation| violation.name).collect::<Vec<_>>())
+    };
+    let nothing = json!({ "e": null, "n": null, "o": [], "null": null, "must": "" });
+    let settled = (json!({ "o": {}, "null": null, "must": "", "n": 3 }), Vec::new());
+    assert_eq!(settle(nothing, EmptyText::Text), settled);
+    let form = json!({ "e": "", "n": "", "must": "" });
+    assert_eq!(settle(form.clone(), EmptyText::Absent), (json!({ "must": "", "n": 3 }), Vec::new()));
+    assert_eq!(settle(form.clone(), EmptyText::Text), (form, vec!["e".to_owned(), "n".to_owned()]));
+    let missing = json!({ "must": null, "other": null, "n": [] });
+    assert_eq!(settle(missing, EmptyText::Absent).1, ["n", "must"]);
+}
