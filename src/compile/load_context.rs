@@ -24,6 +24,15 @@ pub enum ProgramFault {
     NoInterpreter(String),
 }
 
+/// How many entries there are, and how many arguments they have together.
+#[derive(Debug, Default)]
+pub struct EntryCount {
+    /// The entries.
+    pub entries: usize,
+    /// Their arguments.
+    pub arguments: usize,
+}
+
 /// The context of one load.
 #[derive(Debug, Default)]
 pub struct LoadContext {
@@ -49,8 +58,8 @@ pub struct LoadContext {
     pub outdated: OutdatedCheck,
     /// How many packs were imported.
     pub import_count: usize,
-    /// How many entries packs from elsewhere have with those that they import, by their keys.
-    pub locked_entry_counts: HashMap<String, usize>,
+    /// How much packs from elsewhere have with those that they import, by their keys.
+    pub locked_entry_counts: HashMap<String, EntryCount>,
     /// Whether the source of an own pack is not valid, so that nobody knows which pack is meant.
     pub has_invalid_source: bool,
     /// Texts that are read in the place of files.

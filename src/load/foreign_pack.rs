@@ -9,7 +9,7 @@ use serde_json::json;
 use super::LoadedPack;
 use super::foreign_grants::{self, ForeignGrants};
 use super::location::MANIFEST_NAMES;
-use super::pack::MAX_ENTRIES;
+use super::pack::{MAX_ENTRIES, MAX_PACK_ARGUMENTS};
 use crate::compile::{Environment, FILES_GRANT, GrantUse, LoadContext, LockedGrants, NamePrefix, Pack};
 use crate::diagnostic::{Code, FileId, one_line};
 use crate::files::{FileError, Folder, Globs};
@@ -364,11 +364,16 @@ fn name_and_select(
     found.prompts.sort_by(|(one, _), (other, _)| one.cmp(other));
     if let Some(locked) = &foreign_pack.locked {
         let count = load_context.locked_entry_counts.entry(locked.key.clone()).or_default();
-        let left = MAX_ENTRIES.saturating_sub(*count);
-        *count += found.prompts.len();
-        if found.prompts.len() > left {
-            found.prompts.truncate(left);
-            let message = format!("more than {MAX_ENTRIES} prompts in a pack from elsewhere: the others are left out");
+        let is_within = |(_, prompt): &&(String, ForeignPrompt)| {
+            count.entries += 1;
+            count.arguments += prompt.arguments.len();
+            count.entries <= MAX_ENTRIES && count.arguments <= MAX_PACK_ARGUMENTS
+        };
+        let kept = found.prompts.iter().take_while(is_within).count();
+        if found.prompts.len() > kept {
+            found.prompts.truncate(kept);
+            let what = format!("{MAX_ENTRIES} prompts or {MAX_PACK_ARGUMENTS} arguments");
+            let message = format!("more than {what} in a pack from elsewhere: the others are left out");
             load_context.report.warning(Code::TooLarge, foreign_pack.path.location.span(), message);
         }
     }

@@ -32,6 +32,9 @@ const MAX_PACKS: usize = 256;
 /// How many entries a pack from elsewhere may have, with those that it imports.
 pub(super) const MAX_ENTRIES: usize = 10_000;
 
+/// How many arguments its entries may have together.
+pub(super) const MAX_PACK_ARGUMENTS: usize = 50_000;
+
 /// A pack to load.
 struct PackRequest<'a> {
     folder: Folder,
@@ -236,19 +239,27 @@ fn extract_entries(manifest: &mut Manifest) -> EntryFile {
     EntryFile { base: PathBuf::new(), entries: Arc::new(entries), parsed: None }
 }
 
-/// Reports that a pack from elsewhere has too many entries.
+/// Reports that a pack from elsewhere has too many entries, or arguments.
 fn refuse_many_entries(files: &[EntryFile], key: &str, load_context: &mut LoadContext) -> Option<()> {
     let count = load_context.locked_entry_counts.entry(key.to_owned()).or_default();
-    let names = files.iter().flat_map(|EntryFile { entries, .. }| {
-        entries.prompts.keys().chain(entries.resources.keys()).chain(entries.tools.keys())
+    let entries = files.iter().flat_map(|EntryFile { entries, .. }| {
+        let prompts = entries.prompts.iter().map(|(name, prompt)| (name, prompt.arguments.len()));
+        let resources = entries.resources.iter().map(|(name, resource)| (name, resource.arguments.len()));
+        let tools = entries.tools.iter();
+        let tools = tools.map(|(name, tool)| (name, tool.arguments.as_ref().map_or(0, |arguments| arguments.len())));
+        prompts.chain(resources).chain(tools)
     });
-    for name in names {
-        *count += 1;
-        if *count > MAX_ENTRIES {
-            let message = format!("more than {MAX_ENTRIES} prompts, resources and tools in a pack from elsewhere");
-            load_context.report.error(Code::TooLarge, name.location.span(), message);
-            return None;
-        }
+    for (name, arguments) in entries {
+        count.entries += 1;
+        count.arguments += arguments;
+        let what = match () {
+            () if count.entries > MAX_ENTRIES => format!("{MAX_ENTRIES} prompts, resources and tools"),
+            () if count.arguments > MAX_PACK_ARGUMENTS => format!("{MAX_PACK_ARGUMENTS} arguments"),
+            () => continue,
+        };
+        let message = format!("more than {what} in a pack from elsewhere");
+        load_context.report.error(Code::TooLarge, name.location.span(), message);
+        return None;
     }
     Some(())
 }

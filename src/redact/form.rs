@@ -10,11 +10,12 @@ use crate::uri::percent_encode_except;
 /// Texts and what each is replaced by, one after the other.
 type Escapes = &'static [(&'static str, &'static str)];
 
-/// What encoders of JSON escape beside what they must: nothing, as PHP, as Go, and as .NET.
-const JSON_ESCAPES: [Escapes; 4] = [
+/// What encoders of JSON escape beside what they must: nothing, as PHP, as Go, as Gson, and as .NET.
+const JSON_ESCAPES: [Escapes; 5] = [
     &[],
     &[("/", "\\/")],
     &[("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")],
+    &[("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"), ("=", "\\u003d"), ("'", "\\u0027")],
     &[
         ("\\\"", "\\u0022"),
         ("<", "\\u003c"),

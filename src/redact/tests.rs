@@ -48,6 +48,11 @@ fn secret_is_redacted_in_every_form() {
     }
 }
 
+#[test]
+fn equals_signs_that_json_escapes_hide_no_key() {
+    assert_eq!(redacted("abc/DEF+ghi==", r#"{"a":"abc/DEF+ghi\u003d\u003d"}"#), r#"{"a":"[secret]"}"#);
+}
+
 /// So many letters and digits without a pattern.
 fn random_alphanumeric(length: usize) -> String {
     let next = |number: &u32| Some(number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));

@@ -156,7 +156,9 @@ impl<S: Slot> Template<S> {
     /// # Errors
     /// A value is.
     pub fn check_output_notes(&self, scope: &Scope) -> Result<(), RenderError> {
-        if !scope.refuses_notes() || !S::OUTPUT_INCLUDES_TEXT {
+        // Whether there is a text does not depend on its end.
+        let may_depend_on_end = S::OUTPUT_INCLUDES_TEXT || S::IS_CONDITION && self.single_path.is_none();
+        if !scope.refuses_notes() || !may_depend_on_end {
             return Ok(());
         }
         self.reads.iter().try_for_each(|path| truncation_note::check(scope, path))

@@ -118,7 +118,7 @@ pub struct Connection {
     pub auth: Option<Spanned<Auth>>,
     /// When to retry a request: `{ attempts: 3 }`.
     pub retry: Option<Spanned<Retry>>,
-    /// When a response is an error whatever its status: exactly one `{{…}}`, such as `"{{not json.ok}}"`, which sees `status`,
+    /// When a response is an error whatever its status: exactly one `{{…}}`, such as `"{{eq json.ok false}}"`, which sees `status`,
     /// `headers`, `body`, `json` and `url` of the response, and `env`. It counts for requests that have none themselves.
     pub fail_if: Option<Spanned<String>>,
     /// Hosts and networks that may have private addresses, such as `[localhost, 10.0.0.0/8]`.

@@ -11,8 +11,17 @@ pub struct CapturedBytes {
     pub bytes: Vec<u8>,
     /// How many bytes are missing at the end; of an endless HTTP response, at least.
     pub missing_bytes: u64,
-    /// The last bytes of truncated output of a program, at most [`TAIL_BYTES`], for errors.
-    tail: Box<[u8]>,
+    /// What errors show beside.
+    for_errors: Option<Box<ForErrors>>,
+}
+
+/// What errors show of the output of a program.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct ForErrors {
+    /// The last bytes of truncated output, at most [`TAIL_BYTES`].
+    tail: Vec<u8>,
+    /// The excerpt, where what a terminal obeys stands within the output: a secret around it shows itself without that.
+    excerpt: Option<String>,
 }
 
 /// How much of the end of truncated output is kept.
@@ -21,14 +30,14 @@ pub(super) const TAIL_BYTES: usize = 64 << 10;
 impl CapturedBytes {
     /// Creates it from the kept bytes and the number of missing ones.
     pub fn new(bytes: Vec<u8>, missing: u64) -> CapturedBytes {
-        let mut captured = CapturedBytes { bytes, missing_bytes: missing, tail: Box::default() };
+        let mut captured = CapturedBytes { bytes, missing_bytes: missing, for_errors: None };
         captured.trim_partial_char();
         captured
     }
 
     /// The same with its last bytes.
     pub(super) fn with_tail(self, tail: Vec<u8>) -> CapturedBytes {
-        CapturedBytes { tail: tail.into(), ..self }
+        CapturedBytes { for_errors: Some(Box::new(ForErrors { tail, excerpt: None })), ..self }
     }
 
     /// Whether bytes are missing.
@@ -59,30 +68,46 @@ impl CapturedBytes {
 
     /// The beginning and the end, for errors.
     pub fn excerpt(&self) -> String {
+        let prepared = self.for_errors.as_ref().and_then(|for_errors| for_errors.excerpt.clone());
+        prepared.unwrap_or_else(|| self.excerpt_without_secrets(&Redactor::default()))
+    }
+
+    fn excerpt_without_secrets(&self, redactor: &Redactor) -> String {
+        let shown = |text: &str| redactor.redact_text(&strip_escapes(text)).into_owned();
         let total = self.bytes.len() as u64 + self.missing_bytes;
-        let tail = String::from_utf8_lossy(&self.tail);
-        match self.tail.len() as u64 {
-            0 => excerpt(&self.to_display_text()),
-            all if all == total => excerpt(&tail),
-            _ => {
-                let (head, tail) = (strip_escapes(&String::from_utf8_lossy(&self.bytes)), strip_escapes(&tail));
-                let (head, tail) = (first_lines(head.trim()), last_lines(tail.trim()));
-                let left_out = total.saturating_sub((head.len() + tail.len()) as u64);
-                format!("{head}\n[… {left_out} bytes left out …]\n{tail}")
-            }
+        let tail = self.tail();
+        if tail.is_empty() {
+            return excerpt(&shown(&self.to_display_text()));
         }
+        let end = shown(&String::from_utf8_lossy(tail));
+        if tail.len() as u64 == total {
+            return excerpt(&end);
+        }
+        let start = shown(&String::from_utf8_lossy(&self.bytes));
+        let (start, end) = (first_lines(start.trim()), last_lines(end.trim()));
+        let left_out = total.saturating_sub((start.len() + end.len()) as u64);
+        format!("{start}\n[… {left_out} bytes left out …]\n{end}")
+    }
+
+    fn tail(&self) -> &[u8] {
+        self.for_errors.as_ref().map_or(&[], |for_errors| &for_errors.tail)
     }
 
     /// Removes secrets, and what is behind `limit`.
     pub(super) fn redact(&mut self, redactor: &Redactor, limit: u64, end: InputEnd) {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let mut tail = std::mem::take(&mut self.tail).into_vec();
+        let has_escapes = |bytes: &[u8]| bytes.iter().any(|byte| byte.is_ascii_control() && !b"\n\t".contains(byte));
+        let is_split = has_escapes(&self.bytes) || has_escapes(self.tail());
+        let excerpt = is_split.then(|| self.excerpt_without_secrets(redactor));
+        let mut tail = self.for_errors.take().map(|for_errors| for_errors.tail).unwrap_or_default();
         if self.bytes.len() > limit && tail.is_empty() {
             tail = last_bytes(&self.bytes).to_vec();
         }
         // Its beginning may be the end of a secret.
         redactor.redact_and_keep_end(&mut tail, TAIL_BYTES.saturating_sub(redactor.lookahead()), end);
-        self.tail = tail.into();
+        if excerpt.is_some() || !tail.is_empty() {
+            self.for_errors = Some(Box::new(ForErrors { tail, excerpt }));
+        }
         self.missing_bytes += redactor.redact_and_truncate(&mut self.bytes, limit, end) as u64;
         self.trim_partial_char();
     }
@@ -219,12 +244,13 @@ fn skip_control_string(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::{CapturedBytes, excerpt, strip_escapes};
+    use crate::redact::{InputEnd, Redactor};
     use proptest::prelude::{any, proptest};
 
     #[test]
     fn truncation_keeps_whole_characters() {
         let captured = CapturedBytes::new("aé€😀".as_bytes()[..8].to_vec(), 10);
-        assert_eq!(captured, CapturedBytes { bytes: "aé€".into(), missing_bytes: 12, tail: Box::default() });
+        assert_eq!(captured, CapturedBytes { bytes: "aé€".into(), missing_bytes: 12, for_errors: None });
         assert_eq!(captured.to_display_text(), "aé€\n[truncated: 12 more bytes]");
     }
 
@@ -249,6 +275,23 @@ mod tests {
         let long = excerpt(&"é".repeat(5000));
         assert_eq!(long.matches('é').count(), 2000);
         assert!(long.contains("[… 3000 characters left out …]"), "{long}");
+    }
+
+    #[test]
+    fn excerpt_shows_no_secret_that_escapes_split() {
+        let redactor = Redactor::new(["Hunter2-pass-phrase"]);
+        let split = "Hunter\u{1b}[0m2-pass-phrase";
+        let filler = "x".repeat(5_000);
+        for printed in [
+            format!("{}{split}{filler}", "y".repeat(790)),
+            format!("{filler}{split}{}", "z".repeat(1_190)),
+            format!("H\0unter2-pass-phrase{filler}"),
+        ] {
+            let mut captured = CapturedBytes::new(printed.into_bytes(), 0);
+            captured.redact(&redactor, 100_000, InputEnd::Complete);
+            let shown = captured.excerpt();
+            assert!(!shown.contains("unter") && !shown.contains("phrase") && !shown.contains("2-p"), "{shown}");
+        }
     }
 
     #[test]

@@ -59,10 +59,11 @@ impl ProgramPermits {
         self.limit_changed.notify_waiters();
     }
 
-    /// How many programs of a caller may run at once.
-    pub(super) fn max_programs_of(&self, caller: &Caller) -> usize {
+    /// The limit that a caller waits for: its own share where it has that, else that of all.
+    pub(super) fn reached_limit(&self, caller: &Caller) -> usize {
         let limit = self.limit();
-        usize::try_from(caller.max_share(limit as u64)).map_or(limit, |share| share.min(limit))
+        let share = caller.max_share(limit as u64);
+        if caller.programs.has_room(1, share) { limit } else { usize::try_from(share).unwrap_or(limit) }
     }
 
     /// Waits for a permit. A caller that has its share waits for its own programs, and keeps nobody else waiting. Never

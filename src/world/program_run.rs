@@ -134,7 +134,7 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
         () = &mut deadline => None,
     };
     let Some(permit) = permit else {
-        let limit = real.permits.max_programs_of(command.budget.caller());
+        let limit = real.permits.reached_limit(command.budget.caller());
         return Err(WorldError::ProgramLimit { limit, after: command.timeout });
     };
     let sandbox = sandbox::rulesets(&command, &program, &search_path)?;

@@ -658,7 +658,10 @@ fn entries_of_an_archive_are_limited() {
     let desk = Desk::with_manifest(COMMENTED);
     desk.ok(&["add", &local.url()]);
     let said = desk.ok(&["check"]);
-    assert!(said.contains("more than 10000 prompts in a pack from elsewhere: the others are left out"), "{said}");
+    assert!(
+        said.contains("more than 10000 prompts or 50000 arguments in a pack from elsewhere: the others are left out"),
+        "{said}"
+    );
     let entries: String = (0..10_001).map(|nth| format!("  p{nth}: {{ text: hi }}\n")).collect();
     let manifest = format!("folio: 1\nserver: {{ name: p }}\nprompts:\n{entries}");
     let local = Local::new("y.tar.gz", &Tar::of(&[("folio.yaml", &manifest)]).gz());
@@ -667,6 +670,19 @@ fn entries_of_an_archive_are_limited() {
     assert!(said.contains("more than 10000 prompts, resources and tools in a pack from elsewhere"), "{said}");
     assert!(said.contains("10004 |   p10000: { text: hi }"), "{said}");
     assert_eq!(fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), COMMENTED);
+}
+
+#[test]
+fn arguments_of_an_archive_are_limited_together() {
+    let keys: String = (0..251).map(|nth| format!("a{nth}: {{}}, ")).collect();
+    let prompts: String = (0..200).map(|nth| format!("  p{nth}: {{ text: hi, arguments: {{ {keys} }} }}\n")).collect();
+    let manifest = format!("folio: 1\nserver: {{ name: p }}\nprompts:\n{prompts}");
+    let local = Local::new("x.tar.gz", &Tar::of(&[("folio.yaml", &manifest)]).gz());
+    let said = Desk::with_manifest(COMMENTED).fail(&["add", &local.url()]);
+    assert!(
+        said.contains("more than 50000 arguments in a pack from elsewhere") && said.contains("p199"),
+        "{said:.400}"
+    );
 }
 
 #[test]

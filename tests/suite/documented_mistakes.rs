@@ -180,7 +180,10 @@ fn help_for_habits_of_other_tools_says_what_to_write() {
         ("secrets.X", r"declare `X` under `env`, and write `{{env.X}}`; for the text itself, write `\\{{secrets.X}}`"),
         ("process.env.TOKEN", "write `env.TOKEN`"),
         ("template of Go in a command", r"write `{{Names}}`; for the text itself, write `\\{{.Names}}`"),
-        ("three braces as text", r"no argument is declared here: add it under `arguments`; for the text itself, write `\\{{{TODO}}}`"),
+        (
+            "three braces as text",
+            r"no argument is declared here: add it under `arguments`; for the text itself, write `\\{{{TODO}}}`",
+        ),
         ("elseif", r"write `{{else if …}}`; for the text itself, write `\\{{elseif c}}`"),
         ("shell variable as base of a URL", "write a variable of the environment as `{{env.NAME}}`"),
         ("glob without quotes", "quote a text that begins with `*`"),

@@ -15,6 +15,10 @@ tools:
     description: D
     run: { exec: [printf, '[{"id": 1, "name": "a", "due": null}]'] }
     result: { select: "[].due" }
+  part:
+    description: P
+    run: { exec: [printf, '[{"id": 1, "name": "a"}]'] }
+    result: { select: "[].{id: id, title: nmae}" }
   none:
     description: N
     run: { exec: [printf, '[]'] }
@@ -50,6 +54,10 @@ fn call_and_server_say_which_field_is_missing() {
         (&["call", "list"][..], LIST),
         (&["call", "-v", "list"], LIST),
         (&["call", "reshaped"], SET),
+        (
+            &["call", "part"],
+            "`[].{id: id, title: nmae}` finds null: the value has no field `nmae`; did you mean `name`?",
+        ),
         (&["read", "r://one"], "`titel` finds nothing: the value has no field `titel`; did you mean `title`?"),
     ] {
         let ran = run_folio(folder.path(), arguments);

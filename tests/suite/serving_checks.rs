@@ -362,6 +362,13 @@ fn cross_site_request_without_origin_is_refused() {
         assert_eq!((get("/sse", site), get("/mcp", site)), (403, 403), "{site}");
         assert_eq!(status(&server, "", &[("Sec-Fetch-Site", site)]), 403, "{site}");
     }
+    // What counts is what any of them says.
+    for twice in [
+        [("Origin", "http://127.0.0.1"), ("Origin", "http://evil.example")],
+        [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Site", "cross-site")],
+    ] {
+        assert_eq!(status(&server, "", &twice), 403, "{twice:?}");
+    }
     assert_eq!(get("/sse", "same-origin"), 200, "and nobody has taken its place");
 }
 

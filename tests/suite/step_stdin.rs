@@ -121,6 +121,7 @@ const USES: &[&str] = &[
     r#"{ set: { a: "{{json steps}}" } }"#,
     r#"{ set: { a: { select: "@", from: "{{TEXT}}" } } }"#,
     r#"{ file: { write: ran, in: f, text: "{{TEXT}}" } }"#,
+    r#"{ when: '{{not (contains TEXT "FAILED")}}', file: { write: ran, in: f, text: "x" } }"#,
     r#"{ tool: { name: echo, arguments: { a: "{{TEXT}}" } } }"#,
     r#"{ http: { url: "URL/", allow: [127.0.0.1], method: POST, body: "{{TEXT}}" } }"#,
     r#"{ http: { url: "URL/", allow: [127.0.0.1], method: POST, json: { a: "{{TEXT}}" } } }"#,

@@ -61,7 +61,7 @@ pub struct HttpSpec {
     #[schemars(with = "Option<Vec<Scalar>>")]
     pub expect: Option<Vec<Spanned<Scalar>>>,
     /// When a response is an error whatever its status, as of APIs that answer `200 { ok: false }`: exactly one `{{…}}`, such
-    /// as `"{{not json.ok}}"`. It sees what `onError` does, which words the error; `json` is null where the body is not JSON.
+    /// as `"{{eq json.ok false}}"`. It sees what `onError` does, which words the error; `json` is null where the body is not JSON.
     /// One of the connection does not count beside it.
     pub fail_if: Option<Spanned<String>>,
     /// Error messages by status, templates: `{ 404: "no item {{id}}", 4xx: "{{json.message}}", default: "try later" }`.

@@ -85,11 +85,12 @@ impl SelectExpression {
 
     /// Why nothing was found in a value, where that is because of a name of a field.
     pub fn hint(&self, value: &Value, found: &Value, budget: &Budget) -> Option<String> {
-        let is_wrong = is_blank(found) && budget.charge_work(memory_size(value)).is_ok();
+        let is_wrong = (is_blank(found) || has_null(found)) && budget.charge_work(memory_size(value)).is_ok();
         let shape = is_wrong.then(|| Shape::inferred_from(value))?;
         let missing = find_missing_field(self.expression.as_ast(), &shape)?;
         let expression = truncate(self.expression.as_str(), MAX_SHOWN_CHARS);
-        Some(format!("`{}` finds nothing: {}; {}", one_line(&expression), missing.message(), missing.help()))
+        let what = if is_blank(found) { "nothing" } else { "null" };
+        Some(format!("`{}` finds {what}: {}; {}", one_line(&expression), missing.message(), missing.help()))
     }
 
     /// Warns of a field that values of a shape cannot have.
@@ -124,6 +125,16 @@ fn is_blank(found: &Value) -> bool {
         Value::Null => true,
         Value::Array(items) => items.iter().all(is_blank),
         Value::Object(fields) => !fields.is_empty() && fields.values().all(is_blank),
+        _ => false,
+    }
+}
+
+/// Whether a selection has found null for a part.
+fn has_null(found: &Value) -> bool {
+    match found {
+        Value::Null => true,
+        Value::Array(items) => items.iter().any(has_null),
+        Value::Object(fields) => fields.values().any(has_null),
         _ => false,
     }
 }

@@ -457,8 +457,11 @@ const SESSION_ID_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Refuses a body that is not JSON as it stands.
 fn refuse_body_type(headers: &HeaderMap) -> Option<Response> {
     let value = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let coding = value(header::CONTENT_ENCODING).trim();
-    if !coding.is_empty() && !coding.eq_ignore_ascii_case("identity") {
+    let is_plain = |coding: &HeaderValue| {
+        let coding = coding.as_bytes().trim_ascii();
+        coding.is_empty() || coding.eq_ignore_ascii_case(b"identity")
+    };
+    if !headers.get_all(header::CONTENT_ENCODING).iter().all(is_plain) {
         let words = "unsupported `Content-Encoding`; send the body as it is\n";
         let mut response = text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, words);
         response.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
