@@ -70,7 +70,8 @@ struct Pattern {
 }
 
 enum RegexEngine {
-    Linear { regex: regex::Regex, cost: OnceLock<Option<PatternCost>> },
+    /// Compiled where it is first used: its automata may be much larger than its text.
+    Linear { expression: String, regex: OnceLock<Option<regex::Regex>>, cost: OnceLock<Option<PatternCost>> },
     Backtracking { expression: String, by_length: Box<[OnceLock<Option<fancy_regex::Regex>>; MAX_BACKTRACKS.len()]> },
 }
 
@@ -78,7 +79,11 @@ impl Pattern {
     fn compile(source: &str) -> Option<Pattern> {
         let expression = jsonschema_regex::to_rust_regex(source).ok()?;
         let engine = match regex::Regex::new(&expression) {
-            Ok(regex) => RegexEngine::Linear { regex, cost: OnceLock::new() },
+            Ok(_) => RegexEngine::Linear {
+                expression: expression.into_owned(),
+                regex: OnceLock::new(),
+                cost: OnceLock::new(),
+            },
             Err(_) => {
                 let [shortest, ..] = MAX_BACKTRACKS;
                 let by_length: Box<[OnceLock<_>; MAX_BACKTRACKS.len()]> = Box::default();
@@ -93,9 +98,10 @@ impl Pattern {
     /// Whether it matches a text; `None` where a limit is exceeded.
     fn matches(&self, text: &str) -> Option<bool> {
         match &self.engine {
-            RegexEngine::Linear { regex, .. } => {
+            RegexEngine::Linear { expression, regex, .. } => {
                 self.charge(text);
-                Some(regex.is_match(text))
+                let regex = regex.get_or_init(|| regex::Regex::new(expression).ok());
+                Some(regex.as_ref()?.is_match(text))
             }
             RegexEngine::Backtracking { expression, by_length } => {
                 let fitting = MAX_BACKTRACKS.iter().zip(&**by_length).find(|((longest, _), _)| text.len() <= *longest);
@@ -106,8 +112,8 @@ impl Pattern {
     }
 
     fn charge(&self, text: &str) {
-        let RegexEngine::Linear { regex, cost } = &self.engine else { return };
-        if let Some(cost) = cost.get_or_init(|| PatternCost::compile(regex.as_str())) {
+        let RegexEngine::Linear { expression, cost, .. } = &self.engine else { return };
+        if let Some(cost) = cost.get_or_init(|| PatternCost::compile(expression)) {
             meter::charge(cost, text);
         }
     }
