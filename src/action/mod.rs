@@ -11,7 +11,7 @@ mod condition;
 mod csv;
 mod pack_entries;
 mod exit_messages;
-mod foreign_step;
+mod imported_step;
 mod literal_credential;
 mod entry_invocation;
 mod sibling_keys;
@@ -42,11 +42,12 @@ pub use client::{
     AskError, ChangeNotification, ClientCapability, ClientQuestion, ClientUse, LogNotification, McpClient, NoClient,
     ProgressUpdate, QuestionKind, QuestionRound,
 };
+pub use code_injection::{ValueUse, is_interpreter, takes_values_behind, value_use};
 pub use compile_run::{Run, RunCompilation};
 pub use csv::{CsvFault, CsvField, CsvFields};
 pub use file::check_folder;
-pub use foreign_step::ForeignRunBuilder;
 pub use http::{check_connection, is_header_name, is_reserved_header};
+pub use imported_step::ImportedRunBuilder;
 pub use literal_credential::{LITERAL_CREDENTIAL, LITERAL_CREDENTIAL_HELP, has_literal_credential};
 pub use log::LogLevel;
 pub use notify::ListKind;

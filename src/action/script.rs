@@ -30,10 +30,10 @@ pub struct ScriptSpec {
     /// `"$path"`. Templates are not allowed.
     #[schemars(with = "TextOrFile", extend("x-required" = true))]
     pub text: Option<Spanned<TextOrFile>>,
-    /// Whether `{{` in it is no template: a command of another program.
+    /// Whether it is a command of another program: `{{` in it is not a template, and its values are those of `env` alone.
     #[serde(skip)]
     #[schemars(skip)]
-    pub is_foreign: bool,
+    pub is_imported: bool,
 }
 
 yaml_kind_enum! {
@@ -93,7 +93,9 @@ impl ActionKind for ScriptAction {
     }
 
     fn compile(node: ActionNode<'_, ScriptSpec>, compiler: &mut Compiler<'_>) -> Option<ScriptAction> {
-        check_argument_names(&node, compiler);
+        let is_imported = node.spec.is_imported;
+        let arguments = if is_imported { Vec::new() } else { declared_arguments(compiler) };
+        check_argument_names(&arguments, &node, compiler);
         let options = ProgramOptions::compile(node.step, node.wants_json, compiler);
         let spec = &node.spec.value;
         let text = spec.text.as_ref().map(|text| compiler.resolve_text(text));
@@ -107,14 +109,14 @@ impl ActionKind for ScriptAction {
         }
         let shell = spec.shell.as_ref().and_then(|shell| shell_command(shell, node.step, compiler));
         let text = text.flatten()?;
-        if !spec.is_foreign {
+        if !is_imported {
             check_no_templates(&text, compiler)?;
         }
         check_script_length(&text, compiler)?;
         warn_of_carriage_returns(&text, spec.shell.as_ref(), compiler);
         let ((program, shell_options), options) = (shell?, options?);
         options.list_sandbox(Some(&program), node.key, compiler);
-        let variables = declared_arguments(compiler).into_iter().filter(|name| is_identifier(name)).collect();
+        let variables = arguments.into_iter().filter(|name| is_identifier(name)).collect();
         Some(ScriptAction { program, shell_options, text: text.value, variables, options })
     }
 
@@ -161,8 +163,8 @@ fn declared_arguments(compiler: &Compiler<'_>) -> Vec<String> {
     declared.into_iter().flat_map(BTreeMap::keys).cloned().collect()
 }
 
-fn check_argument_names(node: &ActionNode<'_, ScriptSpec>, compiler: &mut Compiler<'_>) {
-    for name in &declared_arguments(compiler) {
+fn check_argument_names(arguments: &[String], node: &ActionNode<'_, ScriptSpec>, compiler: &mut Compiler<'_>) {
+    for name in arguments {
         let at = compiler.arguments.locations.get(name).copied().unwrap_or(node.key);
         let capitals = !name.chars().any(|character| character.is_ascii_lowercase())
             && name.chars().any(|character| character.is_ascii_uppercase());

@@ -187,12 +187,12 @@ impl CatalogBuilder<'_> {
             self.add_file(file, &mut pack_build, load_context);
         }
         let mut compiler = Compiler::new(load_context, &pack.pack, std::path::Path::new(""));
-        entry_names.prompts.extend(pack.foreign_prompts.iter().map(|prompt| prompt.name.clone()));
+        entry_names.prompts.extend(pack.imported_prompts.iter().map(|prompt| prompt.name.clone()));
         let mut pack_build =
             PackBuild { pack, pack_context: &pack_context, references: &mut references, steps: &steps, key: &key };
-        let links = self.skills.add_foreign_pack(pack, &pack_context, &mut compiler);
+        let links = self.skills.add_imported_pack(pack, &pack_context, &mut compiler);
         self.claim_skill_uris(pack.at, &pack_context, &mut compiler);
-        self.add_foreign_prompts(links, &mut pack_build, &mut compiler);
+        self.add_imported_prompts(links, &mut pack_build, &mut compiler);
         compiler.scope_shape = pack_context.names.clone();
         pack.pack.connections.iter().for_each(|(name, written)| check_connection(name, written, &mut compiler));
         pack.pack.folders.iter().for_each(|(name, written)| check_folder(name, written, &mut compiler));
@@ -203,7 +203,7 @@ impl CatalogBuilder<'_> {
     }
 
     /// Adds the prompts of a pack in another format.
-    fn add_foreign_prompts(
+    fn add_imported_prompts(
         &mut self,
         mut links: SkillLinks,
         pack_build: &mut PackBuild<'_>,
@@ -211,14 +211,14 @@ impl CatalogBuilder<'_> {
     ) {
         // The folder that they may read is no key of the author's, who need not use it.
         compiler.load_context.used_keys.extend(
-            pack_build.pack.pack.folders.keys().map(|name| name.location).filter(|_| pack_build.pack.is_foreign()),
+            pack_build.pack.pack.folders.keys().map(|name| name.location).filter(|_| pack_build.pack.is_imported()),
         );
         let outdated = compiler.load_context.outdated.clone();
-        for prompt in pack_build.pack.foreign_prompts.iter().take_while(|_| !outdated.is_outdated()) {
-            let name = Spanned::new(prompt.name.clone(), prompt.at);
+        for prompt in pack_build.pack.imported_prompts.iter().take_while(|_| !outdated.is_outdated()) {
+            let name = Spanned::new(prompt.name.clone(), prompt.at());
             let (building, is_first) = start_entry(&name, pack_build, compiler, &mut self.prompt_locations);
-            let links = links.remove(&prompt.at.file()).unwrap_or_default();
-            if let Some(parts) = PromptParts::from_foreign(prompt, links, building).filter(|_| is_first) {
+            let links = links.remove(&prompt.at().file()).unwrap_or_default();
+            if let Some(parts) = PromptParts::from_imported(prompt, links, building).filter(|_| is_first) {
                 self.insert_prompt(Arc::new(parts), pack_build.pack_context);
             }
         }

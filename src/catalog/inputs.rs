@@ -10,7 +10,6 @@ use crate::budget::{Budget, BudgetExceeded, memory_size};
 use crate::compile::{Compiler, LocatedJson, shape_of};
 use crate::diagnostic::{Code, Severity};
 use crate::manifest::{Argument, Arguments, MAX_ARGUMENTS};
-use crate::pack_format::ForeignArgument;
 use crate::schema::{Coercion, EmptyText, Schema, Violation, lint, normalize_integers, unknown_keywords};
 use crate::template::{CoverageMarker, Shape, reserved_name_meaning};
 use crate::value_types::is_identifier;
@@ -197,18 +196,19 @@ impl Inputs {
         Some(Inputs::new(schema))
     }
 
-    /// The arguments of a prompt of another format, which are texts if they say nothing else. They are in no scope.
-    pub(super) fn from_foreign_arguments(arguments: &[ForeignArgument]) -> Option<Inputs> {
-        let property = |argument: &ForeignArgument| {
-            let mut schema = argument.schema.clone().unwrap_or_else(|| json!({ "type": "string" }));
-            if let (Some(keys), Some(text)) = (schema.as_object_mut(), &argument.description) {
-                keys.insert("description".to_owned(), Value::from(text.clone()));
-            }
-            (argument.name.clone(), schema)
+    /// The arguments of a prompt of another program, whose names and descriptions are no author's. They are in no scope.
+    pub(super) fn from_imported_arguments(arguments: &Arguments) -> Option<Inputs> {
+        let property = |(name, argument): (&Spanned<String>, &Spanned<Argument>)| {
+            let keywords =
+                [("type", argument.kind.as_deref().cloned()), ("enum", argument.choices.as_deref().cloned())];
+            let description = argument.description.clone().map(Value::from);
+            let keywords = keywords.into_iter().chain([("description", description)]);
+            let schema = keywords.filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
+            (name.value.clone(), Value::Object(schema))
         };
         let properties: Map<String, Value> = arguments.iter().map(property).collect();
-        let required: Vec<&str> =
-            arguments.iter().filter(|argument| argument.required).map(|argument| argument.name.as_str()).collect();
+        let required = arguments.iter().filter(|(_, argument)| argument.required == Some(true));
+        let required: Vec<&str> = required.map(|(name, _)| name.as_str()).collect();
         let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
         if let Some(keys) = schema.as_object_mut().filter(|_| !required.is_empty()) {
             keys.insert("required".to_owned(), Value::from(required));

@@ -18,7 +18,7 @@ mod entry;
 mod entry_name;
 pub mod listing;
 mod pack_file;
-mod foreign_prompt;
+mod imported_prompt;
 mod icons;
 mod mcp_header;
 mod argument_schema;

@@ -9,7 +9,7 @@ use crate::budget::Budget;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::manifest;
-use crate::pack_format::{ForeignPrompt, ForeignValues};
+use crate::pack_format::{DotpromptTemplate, ImportedPrompt};
 use crate::template::{Scope, Template, TextSlot, UriSlot};
 use crate::value_types::{Role, TextOrFile};
 use crate::yaml::Spanned;
@@ -19,8 +19,8 @@ use super::call_result::ResultBlock;
 use super::complete::{CompletionOwner, CompletionSources, compile_sources};
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint};
 use super::entry_references::ReferenceCollector;
-use super::foreign_prompt::{ForeignMessages, compile_actions};
 use super::icons::{check_icons, listed_icons};
+use super::imported_prompt::{ImportedParts, compile_text, dotprompt_messages};
 use super::inputs::{Inputs, ResolvedCall, arguments_size, refuse_many_arguments};
 use super::listed_text::listed_text;
 use super::listing::{self, Object, ResourceListing};
@@ -53,13 +53,14 @@ pub(super) struct PromptParts {
     pub(super) digest: u64,
     /// All that its compilation read, if a later one need not repeat it.
     pub(super) key: Option<PromptKey>,
+    imported: ImportedParts,
 }
 
 enum PromptBody {
     Text(Template<TextSlot>),
     Messages(Vec<(Role, CompiledBlock)>),
-    /// Of another format, whose texts are no templates.
-    Foreign(ForeignMessages),
+    /// A template of dotprompt.
+    Dotprompt(Arc<DotpromptTemplate>),
 }
 
 /// The context of an entry while it is compiled.
@@ -110,33 +111,44 @@ impl PromptParts {
             icons: listed_icons(written.icons.as_deref()),
             meta: written.meta.clone(),
         };
-        Some(PromptParts { listing, completions: sources?, inputs, plan, body: body?, digest, key: None })
+        let imported = ImportedParts::default();
+        Some(PromptParts { listing, completions: sources?, inputs, plan, body: body?, digest, key: None, imported })
     }
 
-    /// Takes a prompt of another format, whose texts are no templates. `None` if it has errors.
-    pub(super) fn from_foreign(
-        foreign: &ForeignPrompt,
+    /// Compiles a prompt of another program. `None` if it has errors.
+    pub(super) fn from_imported(
+        imported: &ImportedPrompt,
         links: Vec<ResourceListing>,
         build_context: EntryBuildContext<'_, '_>,
     ) -> Option<PromptParts> {
-        let EntryBuildContext { compiler, name, .. } = build_context;
-        let inputs = Inputs::from_foreign_arguments(&foreign.arguments)?;
+        let EntryBuildContext { compiler, pack_context, name, .. } = build_context;
+        let written = &imported.prompt;
+        let inputs = Inputs::from_imported_arguments(&written.arguments)?;
+        let (plan, body, digest) = match &imported.dotprompt {
+            Some(template) => (None, PromptBody::Dotprompt(template.clone()), template.digest()),
+            None => {
+                let (plan, text, digest) = compile_text(imported, pack_context, compiler)?;
+                (plan, PromptBody::Text(text), digest)
+            }
+        };
         let listing = listing::PromptListing {
             name,
-            title: foreign.title.clone(),
-            description: foreign.description.clone(),
+            title: written.title.clone(),
+            description: written.description.clone(),
             arguments: inputs.prompt_arguments(),
             icons: Vec::new(),
             meta: None,
         };
+        let imported = ImportedParts { values: imported.values.clone(), links };
         Some(PromptParts {
             listing,
             completions: CompletionSources::default(),
             inputs,
-            plan: compile_actions(foreign, compiler),
-            body: PromptBody::Foreign(ForeignMessages::new(foreign.body.clone(), links)),
-            digest: foreign.body.digest(),
+            plan,
+            body,
+            digest,
             key: None,
+            imported,
         })
     }
 }
@@ -184,11 +196,7 @@ impl CompiledPrompt {
         let arguments =
             budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given, &budget))?;
         let ResolvedCall { arguments, entry_context, roots } = self.inputs.confine(arguments?, entry_context).await?;
-        if let PromptBody::Foreign(foreign) = &self.body {
-            let outcomes = self.run_foreign(foreign, &arguments, &entry_context).await?;
-            let values = ForeignValues { arguments: &arguments, outcomes: &outcomes };
-            return Ok(budget.run_repeatable(|| foreign.render(&values, &budget)).flatten()?);
-        }
+        let arguments = budget.run_io(|| self.imported.add_values(arguments, &budget)).flatten()?;
         let mut scope = self.pack_context.scope(arguments, &budget);
         if let Some(plan) = &self.plan {
             let ended = Box::pin(self.pack_context.run_plan(&self.listing.name, plan, &scope, &entry_context)).await;
@@ -203,32 +211,16 @@ impl CompiledPrompt {
         budget.run_repeatable(|| self.render_messages(&scope))?
     }
 
-    /// Does what a prompt of another format does first.
-    async fn run_foreign(
-        &self,
-        foreign: &ForeignMessages,
-        arguments: &Object,
-        entry_context: &EntryContext<'_>,
-    ) -> Result<Vec<Option<String>>, Refusal> {
-        let Some(plan) = &self.plan else { return entry_context.ensure_not_resumed().map(|()| Vec::new()) };
-        let scope =
-            self.pack_context.scope(foreign.run_arguments(arguments, entry_context.budget)?, entry_context.budget);
-        let ended = Box::pin(self.pack_context.run_plan(&self.listing.name, plan, &scope, entry_context)).await?;
-        match &ended.outcome.failure {
-            Some(message) => Err(Refusal::new(RefusalKind::Internal, message.clone())),
-            None => Ok(foreign.outcomes(&ended)),
-        }
-    }
-
     /// Its messages, by role.
     fn render_messages(&self, scope: &Scope) -> Result<Vec<(Role, Vec<RenderedBlock>)>, Refusal> {
         let written = match &self.body {
             PromptBody::Text(text) => {
                 let block = ResultBlock::text(text.render(scope)?.0);
-                return Ok(vec![(Role::User, vec![RenderedBlock::Block(block)])]);
+                let text = (Role::User, vec![RenderedBlock::Block(block)]);
+                return Ok([text].into_iter().chain(self.imported.links()).collect());
             }
             PromptBody::Messages(written) => written,
-            PromptBody::Foreign(..) => return Ok(Vec::new()),
+            PromptBody::Dotprompt(template) => return Ok(dotprompt_messages(template, scope)?),
         };
         let rendered = written.iter().map(|(role, block)| {
             let mut rendered = Vec::new();

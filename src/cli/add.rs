@@ -11,8 +11,8 @@ use super::{AddArgs, Exit, Output};
 use crate::catalog::{BuildOutcome, build};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, Diagnostic, Report, Severity, count_noun};
-use crate::load::WORKSPACE_TEMPLATE;
 use crate::manifest::Grant;
+use crate::pack_format::WORKSPACE_TEMPLATE;
 use crate::pack_source::PackLock;
 use crate::yaml::{InsertError, NewEntry, flow_scalar, insert_entry};
 

@@ -55,16 +55,15 @@ pub(super) fn is_own_schema(bytes: &[u8]) -> bool {
 /// The texts within other bytes, with a note in the place of these. A shell reads on behind zero bytes, so they end no text.
 fn texts_within(bytes: &[u8]) -> Option<String> {
     let is_media = is_media(bytes);
-    let read: Vec<u8> = bytes.iter().copied().filter(|byte| *byte != 0).collect();
-    let is_text = |character: char| !character.is_control() || matches!(character, '\t' | '\n' | '\r');
+    let is_text = |character: char| !character.is_control() || matches!(character, '\t' | '\n' | '\r' | '\0');
     let mut shown = String::new();
-    let mut others = bytes.len() - read.len();
-    for chunk in read.utf8_chunks() {
+    let mut others = 0;
+    for chunk in bytes.utf8_chunks() {
         for part in chunk.valid().split_inclusive(|character| !is_text(character)) {
-            let text = part.trim_end_matches(|character| !is_text(character));
-            if is_shown(text, is_media) {
+            let text = part.trim_end_matches(|character| !is_text(character)).replace('\0', "");
+            if is_shown(&text, is_media) {
                 add_note(&mut shown, std::mem::take(&mut others));
-                shown.push_str(text);
+                shown.push_str(&text);
                 others += part.len() - text.len();
             } else {
                 others += part.len();

@@ -168,7 +168,7 @@ fn has_errors(key: &str, report: &Report) -> bool {
 
 /// The connections, folders and packs of a pack, which act by what is set there.
 fn settings(pack: &LoadedPack, documents: &Documents) -> Vec<LocatedGrantUse> {
-    if pack.is_foreign() {
+    if pack.is_imported() {
         return Vec::new();
     }
     let section = |(kind, key): (&'static str, &str)| {

@@ -4,8 +4,8 @@
 //! mean (catalog/), and when to load again (reload/).
 
 mod environment;
-mod foreign_pack;
-mod foreign_grants;
+mod imported_pack;
+mod imported_grants;
 mod include;
 mod locked_pack;
 mod pack;
@@ -23,12 +23,11 @@ use std::sync::Arc;
 
 use crate::compile::{FileBuffers, LoadContext, LoadCoverage, NamePrefix, Pack};
 use crate::manifest::{Fragment, Manifest};
-use crate::pack_format::{ForeignPrompt, ForeignSkill};
+use crate::pack_format::{ImportedPrompt, ImportedSkill};
 use crate::template::FixedTime;
 use crate::yaml::Location;
 
 pub(crate) use environment::is_unexpanded;
-pub use foreign_pack::{FOREIGN_WORKSPACE, WORKSPACE_TEMPLATE};
 pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation, NEW_MANIFEST_NAME, folder_argument};
 pub use locked_pack::{LockablePack, PackState};
 pub use pack::WORKSPACE_VARIABLE;
@@ -61,9 +60,9 @@ pub struct LoadedPack {
     /// Its entries by file: those of the manifest, then those of includes, in the order written.
     pub entry_files: Vec<EntryFile>,
     /// Its prompts, if they are in another format.
-    pub foreign_prompts: Vec<ForeignPrompt>,
+    pub imported_prompts: Vec<ImportedPrompt>,
     /// Its skills, if they are in another format.
-    pub foreign_skills: Vec<ForeignSkill>,
+    pub imported_skills: Vec<ImportedSkill>,
     /// The number of the pack that imports it, if any.
     pub importer: Option<usize>,
     /// Required variables that are not set.
@@ -72,7 +71,7 @@ pub struct LoadedPack {
 
 impl LoadedPack {
     /// Whether it is of another program, without a manifest.
-    pub fn is_foreign(&self) -> bool {
+    pub fn is_imported(&self) -> bool {
         self.entry_files.is_empty()
     }
 }

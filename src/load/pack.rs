@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::environment::{self, DeclaredVariables, PassedVariables, VariableSources, is_unexpanded};
-use super::foreign_pack::{self, ForeignPack};
+use super::imported_pack::{self, ImportedPack};
 use super::locked_pack::{LockablePack, LockedPackOpener, LockedReference, OpenedPack, join_keys};
 use super::{CommandOutputs, EntryFile, EnvSource, LoadSources, LoadedPack, ManifestLocation, ParsedFiles};
 use super::{include, paths};
@@ -151,8 +151,8 @@ fn load_pack(
         at,
         manifest,
         entry_files: files,
-        foreign_prompts: Vec::new(),
-        foreign_skills: Vec::new(),
+        imported_prompts: Vec::new(),
+        imported_skills: Vec::new(),
         importer: request.importer,
         unset_variables: unset,
     });
@@ -369,17 +369,18 @@ fn load_nested(
         let passed = environment::pack_environment(&reference.env, &importer.pack, is_served, load_context);
         let opened = open_nested(import, &passed.values_for_review, request, &importer.pack, load_context);
         let Some(opened) = opened else { continue };
-        let Some(formats) = foreign_pack::formats_of(&opened.reference, &opened.folder, load_context) else {
+        let Some(formats) = imported_pack::formats_of(&opened.reference, &opened.folder, load_context) else {
             load_nested_manifest(import, opened, passed, outer, request, load_context, packs);
             continue;
         };
-        let name = foreign_pack::folder_name(&opened.path, &opened.folder);
+        let name = imported_pack::folder_name(&opened.path, &opened.folder);
         let OpenedPack { reference, path, folder, display_path, grants } = opened;
         let prefix = request.prefix.join(reference.prefix.as_ref().unwrap_or(key));
         let is_nested = grants.is_none();
         let locked = grants.or_else(|| request.locked_grants.clone());
-        let place = ForeignPack { folder, name, path: &path, display_path, prefix, importer: outer, locked, is_nested };
-        packs.extend(foreign_pack::load(&reference, &formats, place, &importer.pack, load_context));
+        let place =
+            ImportedPack { folder, name, path: &path, display_path, prefix, importer: outer, locked, is_nested };
+        packs.extend(imported_pack::load(&reference, &formats, place, &importer.pack, load_context));
     }
 }
 
@@ -396,7 +397,7 @@ fn load_nested_manifest(
     let Some(importer) = packs.get(outer) else { return };
     let OpenedPack { reference, path, folder, display_path, grants: locked_grants } = opened;
     let reference = &reference;
-    foreign_pack::refuse_keys(reference, load_context);
+    imported_pack::refuse_keys(reference, load_context);
     let Some(outer_folders) = check_nesting(request, &folder, path.location, load_context) else { return };
     let locked_grants = locked_grants.or_else(|| request.locked_grants.clone());
     if locked_grants.is_some() {

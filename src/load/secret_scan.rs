@@ -50,10 +50,10 @@ pub(super) fn warn_secrets_in_clear(packs: &[LoadedPack], load_context: &mut Loa
         let Ok(forms) = &*forms else { return };
         found.extend(forms.find_iter(text).map(|hit| Span::new(file, hit.start(), hit.end())));
     }
-    let foreign_prompts = packs.iter().flat_map(|pack| &pack.foreign_prompts);
-    let foreign_files: HashSet<FileId> = foreign_prompts.map(|prompt| prompt.at.file()).collect();
+    let imported_prompts = packs.iter().flat_map(|pack| &pack.imported_prompts);
+    let imported_files: HashSet<FileId> = imported_prompts.map(|prompt| prompt.at().file()).collect();
     for span in found {
-        let help = match foreign_files.contains(&span.file) {
+        let help = match imported_files.contains(&span.file) {
             true => "the prompt is served as it is",
             false => LITERAL_CREDENTIAL_HELP,
         };

@@ -3,7 +3,7 @@
 use super::claude_commands::read_command;
 use super::command::ActionReader;
 use super::front_matter::{Markdown, read_markdown};
-use super::{ForeignFile, ForeignPrompt, PackFolder, PackFormat};
+use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat};
 use crate::diagnostic::{FileId, Report};
 
 /// The file that makes a folder a skill.
@@ -14,7 +14,7 @@ pub(super) struct AgentSkills;
 
 /// A skill of a pack, with a prompt or without.
 #[derive(Debug, Clone)]
-pub struct ForeignSkill {
+pub struct ImportedSkill {
     /// The name of its folder.
     pub name: String,
     /// The path of its folder in the pack; empty for the pack's own.
@@ -28,8 +28,8 @@ impl PackFormat for AgentSkills {
         &["**/SKILL.md"]
     }
 
-    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
-        let mut read = |file: &ForeignFile| {
+    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ImportedPrompt> {
+        let mut read = |file: &ImportedFile| {
             let markdown = read_markdown(file, report)?;
             if is_hidden_from_users(&markdown) {
                 return None;
@@ -40,10 +40,10 @@ impl PackFormat for AgentSkills {
         folder.files.iter().filter_map(&mut read).collect()
     }
 
-    fn skills(&self, folder: &PackFolder<'_>) -> Vec<ForeignSkill> {
-        let skill = |file: &ForeignFile| {
+    fn skills(&self, folder: &PackFolder<'_>) -> Vec<ImportedSkill> {
+        let skill = |file: &ImportedFile| {
             let path = folder_of(&file.path);
-            ForeignSkill { name: skill_name(path, folder.name), folder: path.to_owned(), file: file.id }
+            ImportedSkill { name: skill_name(path, folder.name), folder: path.to_owned(), file: file.id }
         };
         folder.files.iter().map(skill).collect()
     }

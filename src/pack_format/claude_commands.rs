@@ -1,16 +1,15 @@
 //! `claude-commands`: the slash commands of Claude Code.
 
-use std::sync::Arc;
-
-use super::command::{ActionReader, CommandMarker, CommandText};
+use super::command::{ActionReader, CommandMarker, CommandText, PromptActions};
 use super::front_matter::{Markdown, read_markdown};
 use super::naming::{ArgumentNames, path_below};
-use super::placeholders::{ArgumentCollector, PlaceholderMatch, continues_word, split};
-use super::{
-    ActionValue, ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, TextPiece,
-    ValueSource,
-};
+use super::placeholders::{ArgumentCollector, continues_word, text_argument};
+use super::template_text::{Piece, PlaceholderMatch, ValueCollector, split, template_of};
+use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat, ValueSource};
 use crate::diagnostic::Report;
+use crate::manifest::{Arguments, Prompt};
+use crate::value_types::TextOrFile;
+use crate::yaml::{Location, Spanned};
 
 /// The argument with all that a user types.
 const ARGUMENTS: &str = "arguments";
@@ -33,8 +32,8 @@ impl PackFormat for ClaudeCommands {
         &["**/.gemini/**"]
     }
 
-    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
-        let mut read = |file: &ForeignFile| {
+    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ImportedPrompt> {
+        let mut read = |file: &ImportedFile| {
             let markdown = read_markdown(file, report)?;
             let name = path_below(&file.path, "commands", ".md").to_owned();
             Some(read_command(name, &markdown, ActionReader::new(file, Some(markdown.start), folder.grants, report)))
@@ -44,58 +43,49 @@ impl PackFormat for ClaudeCommands {
 }
 
 /// The prompt of a command with this name.
-pub(super) fn read_command(name: String, markdown: &Markdown<'_>, mut actions: ActionReader<'_>) -> ForeignPrompt {
-    let at = actions.file_start();
-    let body = markdown.body;
-    let positions = PositionalArguments::detect(markdown);
-    let mut used = Vec::new();
-    let mut text = split(body, &['$', '!', '`', '@'], |start| {
+pub(super) fn read_command(name: String, markdown: &Markdown<'_>, mut actions: ActionReader<'_>) -> ImportedPrompt {
+    let (at, body) = (actions.file_start(), markdown.body);
+    let mut positions = PositionalArguments::detect(markdown);
+    let mut pieces = split(body, &['$', '!', '`', '@'], |start| {
         if let Some(command) = command_at(body, start) {
-            let mut find = |at| positions.variable_at(command.text, at, &mut used);
-            return Some(actions.command(body, &command, &mut find));
+            let PositionalArguments { markers, values } = &mut positions;
+            let mut find = |at| markers.variable_at(command.text, at);
+            return Some(actions.command(body, &command, values, &mut find));
         }
-        file_at(body, start, &positions, &mut used, &mut actions)
-            .or_else(|| positions.placeholder_at(body, start, &mut used))
+        file_at(body, start, &mut positions, &mut actions).or_else(|| positions.placeholder_at(body, start))
     });
-    text = actions.finish(text);
-    if !text.has_values() {
-        let label = "ARGUMENTS: ".to_owned();
-        text.pieces.push(TextPiece::AppendedArgument { label, sources: all_arguments_sources() });
+    if !positions.values.is_used {
+        positions.values.append(&mut pieces, "ARGUMENTS: ", all_arguments_sources());
     }
-    let used = sorted((0..positions.names.len()).chain(used).collect());
-    let names: Arc<[String]> = used.iter().map(|index| positions.name(*index)).collect();
-    for source in text.sources_mut() {
-        // Now the names of all positions are known.
-        if let ValueSource::JoinedArguments(joined) = source {
-            *joined = names.clone();
-        }
-    }
-    let description = markdown.text("description");
-    ForeignPrompt {
-        name,
-        title: None,
-        description,
-        arguments: arguments_of(markdown, &positions, &used),
-        body: ForeignBody::Text(text.into()),
-        at,
-    }
+    let PositionalArguments { markers, values } = positions;
+    let used = markers.used_positions();
+    let names: Vec<String> = used.iter().map(|index| markers.name(*index)).collect();
+    let PromptActions { run, uses, names_actions } = actions.finish();
+    let prompt = Prompt {
+        description: markdown.text("description"),
+        arguments: arguments_of(markdown, &markers, &used, at),
+        text: Some(Spanned::new(TextOrFile::Text(template_of(&pieces)), at)),
+        run: run.map(|run| Spanned::new(run, at)),
+        ..Prompt::default()
+    };
+    let values = values.into_values(&names);
+    ImportedPrompt { name, prompt: Spanned::new(prompt, at), values, uses, names_actions, dotprompt: None }
 }
 
 /// All that a user types, and the positions.
-fn arguments_of(markdown: &Markdown<'_>, positions: &PositionalArguments, used: &[usize]) -> Vec<ForeignArgument> {
+fn arguments_of(markdown: &Markdown<'_>, markers: &PositionMarkers, used: &[usize], at: Location) -> Arguments {
     let hint = markdown.text("argument-hint");
     let words = hint.as_deref().and_then(hint_words).unwrap_or_default();
     // A hint for other positions than those of the text may mean anything.
     let is_contiguous = used.last().is_none_or(|last| last + 1 == used.len());
-    let is_for_positions = positions.names.is_empty() && words.len() == used.len() && is_contiguous;
+    let is_for_positions = markers.names.is_empty() && words.len() == used.len() && is_contiguous;
     let mut words = words.into_iter().filter(|_| is_for_positions);
-    let mut arguments = ArgumentCollector::default();
-    arguments.add(ForeignArgument { description: hint, ..ForeignArgument::optional(ARGUMENTS) });
+    let mut arguments = ArgumentCollector::new(at);
+    arguments.add(ARGUMENTS, text_argument(hint, false));
     for index in used {
-        arguments
-            .add(ForeignArgument { description: words.next(), ..ForeignArgument::optional(positions.name(*index)) });
+        arguments.add(&markers.name(*index), text_argument(words.next(), false));
     }
-    arguments.into_list()
+    arguments.into_arguments()
 }
 
 /// The words of a hint that is nothing but words in brackets: `[issue] <priority>`.
@@ -113,14 +103,14 @@ fn hint_words(hint: &str) -> Option<Vec<String>> {
     words.iter().all(|word| !word.is_empty()).then_some(words)
 }
 
-fn sorted(mut positions: Vec<usize>) -> Vec<usize> {
-    positions.sort_unstable();
-    positions.dedup();
-    positions
+/// The positions of a command, and the values that its text shows.
+struct PositionalArguments {
+    markers: PositionMarkers,
+    values: ValueCollector,
 }
 
 /// How a file counts its arguments.
-struct PositionalArguments {
+struct PositionMarkers {
     /// The names that the file declares, in order.
     names: Vec<String>,
     /// Those of their arguments.
@@ -129,6 +119,8 @@ struct PositionalArguments {
     has_digits: bool,
     /// The number of the first one.
     first: usize,
+    /// The positions that were found.
+    found: Vec<usize>,
 }
 
 impl PositionalArguments {
@@ -143,37 +135,47 @@ impl PositionalArguments {
         let mut unique = ArgumentNames::default();
         unique.claim(ARGUMENTS);
         let arguments = names.iter().map(|name| unique.claim(name)).collect();
-        PositionalArguments { names, arguments, has_digits, first: usize::from(!from_zero) }
+        let first = usize::from(!from_zero);
+        let markers = PositionMarkers { names, arguments, has_digits, first, found: Vec::new() };
+        PositionalArguments { markers, values: ValueCollector::default() }
+    }
+
+    /// The marker at `start`, if one is there.
+    fn placeholder_at(&mut self, body: &str, start: usize) -> Option<PlaceholderMatch> {
+        let (end, expression) = match self.markers.position_at(body, start) {
+            Some((index, end)) => {
+                self.markers.found.push(index);
+                (end, self.values.expression(self.markers.sources(index), body.get(start..end)?.into()))
+            }
+            None => (all_arguments_at(body, start)?, self.values.expression(all_arguments_sources(), "".into())),
+        };
+        Some(PlaceholderMatch { end, piece: Piece::Tag(expression) })
+    }
+}
+
+impl PositionMarkers {
+    /// The positions that the file declares or uses.
+    fn used_positions(&self) -> Vec<usize> {
+        let mut positions: Vec<usize> = (0..self.names.len()).chain(self.found.iter().copied()).collect();
+        positions.sort_unstable();
+        positions.dedup();
+        positions
     }
 
     fn name(&self, index: usize) -> String {
         self.arguments.get(index).cloned().unwrap_or_else(|| format!("arg{}", index + 1))
     }
 
-    /// The marker at `start`, if one is there. The positions that are used are added to `used`.
-    fn placeholder_at(&self, body: &str, start: usize, used: &mut Vec<usize>) -> Option<PlaceholderMatch> {
-        if let Some((index, end)) = self.position_at(body, start) {
-            used.push(index);
-            let fallback = body.get(start..end)?.into();
-            return Some(PlaceholderMatch { end, piece: TextPiece::Value { sources: self.sources(index), fallback } });
-        }
-        let end = all_arguments_at(body, start)?;
-        Some(PlaceholderMatch {
-            end,
-            piece: TextPiece::Value { sources: all_arguments_sources(), fallback: Arc::default() },
-        })
-    }
-
     /// The marker at `start` of a command.
-    fn variable_at(&self, command: &str, start: usize, used: &mut Vec<usize>) -> Option<CommandMarker> {
+    fn variable_at(&mut self, command: &str, start: usize) -> Option<CommandMarker> {
         if let Some((index, end)) = self.position_at(command, start) {
-            used.push(index);
+            self.found.push(index);
             // Not the name that is declared, which may be that of a variable of the system.
-            let variable = ActionValue { name: format!("arg{}", index + 1), sources: self.sources(index) };
-            return Some(CommandMarker { end, variable, is_split_into_words: false });
+            let variable = format!("arg{}", index + 1);
+            return Some(CommandMarker { end, variable, sources: self.sources(index), is_split_into_words: false });
         }
-        let variable = ActionValue { name: ARGUMENTS.to_owned(), sources: all_arguments_sources() };
-        Some(CommandMarker { end: all_arguments_at(command, start)?, variable, is_split_into_words: true })
+        let (end, variable) = (all_arguments_at(command, start)?, ARGUMENTS.to_owned());
+        Some(CommandMarker { end, variable, sources: all_arguments_sources(), is_split_into_words: true })
     }
 
     /// Where the value of a position comes from.
@@ -230,7 +232,7 @@ fn all_arguments_at(body: &str, start: usize) -> Option<usize> {
 
 /// All that a user types, or else the positions.
 fn all_arguments_sources() -> Vec<ValueSource> {
-    vec![ValueSource::Argument(ARGUMENTS.to_owned()), ValueSource::JoinedArguments(Arc::default())]
+    vec![ValueSource::Argument(ARGUMENTS.to_owned()), ValueSource::JoinedArguments(Vec::new())]
 }
 
 /// The command that begins at `start`: `` !`cmd` ``, or a block that is fenced by ```` ```! ````.
@@ -254,20 +256,18 @@ fn command_at(body: &str, start: usize) -> Option<CommandText<'_>> {
 fn file_at(
     body: &str,
     start: usize,
-    positions: &PositionalArguments,
-    used: &mut Vec<usize>,
+    positions: &mut PositionalArguments,
     actions: &mut ActionReader<'_>,
 ) -> Option<PlaceholderMatch> {
     let is_apart = body.get(..start)?.chars().next_back().is_none_or(char::is_whitespace);
     let rest = body.get(start..)?.strip_prefix('@').filter(|_| is_apart)?;
     let written = rest.split(|character: char| character.is_whitespace() || character == '`').next()?;
     let path = written.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '"', '\'', '*', '>']);
-    let end = start + 1 + path.len();
-    if path.is_empty() || !actions.may_read(path, start..end) {
+    let at = start..start + 1 + path.len();
+    if path.is_empty() || !actions.may_read(path, &at) {
         return None;
     }
-    let pieces = split(path, &['$'], |at| positions.placeholder_at(path, at, used)).pieces;
-    let mut fallback = vec![TextPiece::Literal("@".to_owned())];
-    fallback.extend(pieces.iter().cloned());
-    Some(PlaceholderMatch { end, piece: actions.file(pieces, fallback) })
+    let pieces = split(path, &['$'], |at| positions.placeholder_at(path, at));
+    let otherwise: Vec<Piece> = [Piece::Text("@".to_owned())].into_iter().chain(pieces.iter().cloned()).collect();
+    Some(actions.file(path, at, &pieces, &otherwise))
 }

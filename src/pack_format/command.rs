@@ -1,13 +1,21 @@
 //! Commands and files in the text of a prompt: run or read if the pack may do so, otherwise left as text and listed.
 
+use indexmap::IndexMap;
+
 use super::command_risk::guarded_values;
-use super::placeholders::PlaceholderMatch;
-use super::prompt::{ActionValue, ForeignAction, ForeignText, TextPiece, ValueSource};
+use super::prompt::{ImportedAction, ImportedUse, ValueSource};
 use super::shell_commands::{ValueMarker, WordValue};
 use super::shell_context::{ShellContext, shell_contexts};
-use super::{ForeignFile, PromptRights};
+use super::template_text::{Piece, PlaceholderMatch, ValueCollector, shown_text, template_of};
+use super::{ImportedFile, PromptRights};
+use crate::action::{ImportedRunBuilder, Run};
 use crate::diagnostic::{Code, Report, Span};
 use crate::yaml::Location;
+
+/// The name of the folder below which prompts of other programs read files.
+pub const IMPORTED_WORKSPACE: &str = "workspace";
+/// The template of its path.
+pub const WORKSPACE_TEMPLATE: &str = "{{workspace}}";
 
 /// How many commands and files a prompt may have.
 const MAX_ACTIONS: usize = 100;
@@ -15,24 +23,34 @@ const MAX_ACTIONS: usize = 100;
 /// The longest text of a command in a message.
 const MAX_SHOWN_CHARS: usize = 60;
 
-/// What the actions of one prompt need, as it is read.
+/// What one prompt does, as it is read.
 pub(super) struct ActionReader<'r> {
     grants: PromptRights,
-    file: &'r ForeignFile,
+    file: &'r ImportedFile,
     /// Where the text begins in its file, if it stands there as it is.
     body_start: Option<usize>,
     report: &'r mut Report,
-    actions: Vec<ForeignAction>,
-    spans: Vec<Span>,
+    steps: ImportedRunBuilder,
+    uses: Vec<ImportedUse>,
     /// How many commands and files the text has so far.
     action_count: usize,
-    variables: Vec<ActionValue>,
 }
 
-/// A value in a command: where its marker ends, and which environment variable has it.
+/// The steps of a prompt.
+pub(super) struct PromptActions {
+    pub(super) run: Option<Run>,
+    pub(super) uses: Vec<ImportedUse>,
+    /// Whether the text names commands or files, which are done or stay as text.
+    pub(super) names_actions: bool,
+}
+
+/// A value in a command: where its marker ends, and the environment variable that has it.
 pub(super) struct CommandMarker {
     pub(super) end: usize,
-    pub(super) variable: ActionValue,
+    /// The name of the variable.
+    pub(super) variable: String,
+    /// Where the value may come from.
+    pub(super) sources: Vec<ValueSource>,
     /// Whether the value is several words, where the command does not quote it.
     pub(super) is_split_into_words: bool,
 }
@@ -48,21 +66,13 @@ pub(super) struct CommandText<'t> {
 
 impl<'r> ActionReader<'r> {
     pub(super) fn new(
-        file: &'r ForeignFile,
+        file: &'r ImportedFile,
         body_start: Option<usize>,
         grants: PromptRights,
         report: &'r mut Report,
     ) -> ActionReader<'r> {
-        ActionReader {
-            grants,
-            file,
-            body_start,
-            report,
-            actions: Vec::new(),
-            spans: Vec::new(),
-            action_count: 0,
-            variables: Vec::new(),
-        }
+        let steps = ImportedRunBuilder::default();
+        ActionReader { grants, file, body_start, report, steps, uses: Vec::new(), action_count: 0 }
     }
 
     /// The place of the prompt.
@@ -70,51 +80,39 @@ impl<'r> ActionReader<'r> {
         Location::start_of(self.file.id)
     }
 
-    /// The piece for a command of `body`. `find` knows the markers in the text of the command.
+    /// What stands for a command of `body`. `find` knows the markers in the text of the command.
     pub(super) fn command(
         &mut self,
         body: &str,
         written: &CommandText<'_>,
+        values: &mut ValueCollector,
         find: &mut dyn FnMut(usize) -> Option<CommandMarker>,
     ) -> PlaceholderMatch {
+        let literal = PlaceholderMatch::literal(body, written.start, written.end);
         if !self.admits_another() {
-            return PlaceholderMatch::literal(body, written.start, written.end);
+            return literal;
         }
         if !self.grants.may_run_scripts && !self.grants.is_withheld {
             self.report_not_run(written, true);
-            return PlaceholderMatch::literal(body, written.start, written.end);
+            return literal;
         }
-        let (mut variables, mut placeholders) = (Vec::new(), Vec::new());
-        let mut script = shell_script(written.text, written.has_markers_in_single_quotes, &mut |at| {
-            let marker = find(at)?;
-            variables.push(marker.variable.clone());
-            let name = marker.variable.name.clone();
-            placeholders.push(ValueMarker {
-                range: at..marker.end,
-                name,
-                is_split_into_words: marker.is_split_into_words,
-            });
-            Some(marker)
-        });
-        let guarded = match placeholders.is_empty() {
+        let command = shell_command(written, find);
+        let guarded = match command.placeholders.is_empty() {
             true => Some(Vec::new()),
-            false => guarded_values(written.text, &placeholders),
+            false => guarded_values(written.text, &command.placeholders),
         };
         let is_safe = guarded.is_some();
         let Some(guarded) = guarded.filter(|_| self.grants.may_run_scripts) else {
             self.report_not_run(written, is_safe);
-            return PlaceholderMatch::literal(body, written.start, written.end);
+            return literal;
         };
-        script = split_values(&placeholders) + &guards(&guarded) + &script;
-        for variable in variables {
-            if !self.variables.contains(&variable) {
-                self.variables.push(variable);
-            }
-        }
-        let action = self.actions.len();
-        self.actions.push(ForeignAction::Script(script));
-        self.spans.push(self.span_of(written.start..written.end, written.text));
-        PlaceholderMatch { end: written.end, piece: TextPiece::Outcome { action, fallback: Vec::new() } }
+        let script = split_values(&command.placeholders) + &guards(&guarded) + &command.script;
+        let variable = |(name, sources)| (name, template_of(&[Piece::Tag(values.expression(sources, "".into()))]));
+        let variables: Vec<(String, String)> = command.variables.into_iter().map(variable).collect();
+        let at = self.location_of(written.start..written.end, written.text);
+        let output = self.steps.add_command(&script, &variables, WORKSPACE_TEMPLATE, at);
+        self.uses.push(ImportedUse { at, action: ImportedAction::Script(script) });
+        PlaceholderMatch { end: written.end, piece: Piece::Tag(output) }
     }
 
     /// Whether the prompt may have one more command or file.
@@ -128,36 +126,37 @@ impl<'r> ActionReader<'r> {
     }
 
     /// Whether files are read. If not, `path` is listed, which stands at these places.
-    pub(super) fn may_read(&mut self, path: &str, at: std::ops::Range<usize>) -> bool {
+    pub(super) fn may_read(&mut self, path: &str, at: &std::ops::Range<usize>) -> bool {
         if !self.admits_another() {
             return false;
         }
-        if self.grants.may_read_files {
-            self.spans.push(self.span_of(at, path));
-        } else if path.contains(['/', '.']) {
-            self.note(self.span_of(at, path), format!("file `{path}` not read: missing grant `read`"), "read");
+        if !self.grants.may_read_files && path.contains(['/', '.']) {
+            let span = self.span_of(at.clone(), path);
+            self.note(span, format!("file `{path}` not read: missing grant `read`"), "read");
         }
         self.grants.may_read_files
     }
 
-    /// The piece for a file with this path; without the file, `fallback` stands there.
-    pub(super) fn file(&mut self, path: Vec<TextPiece>, fallback: Vec<TextPiece>) -> TextPiece {
-        self.actions.push(ForeignAction::Read(path));
-        TextPiece::Outcome { action: self.actions.len() - 1, fallback }
+    /// What stands for the file whose path is `written` at these places; where it cannot be read, `otherwise` does.
+    pub(super) fn file(
+        &mut self,
+        written: &str,
+        at: std::ops::Range<usize>,
+        path: &[Piece],
+        otherwise: &[Piece],
+    ) -> PlaceholderMatch {
+        let (end, shown) = (at.end, shown_text(path));
+        let at = self.location_of(at, written);
+        let text = self.steps.add_file(&template_of(path), &template_of(otherwise), IMPORTED_WORKSPACE, at);
+        self.uses.push(ImportedUse { at, action: ImportedAction::Read(shown) });
+        PlaceholderMatch { end, piece: Piece::Tag(text) }
     }
 
-    /// Adds what was read to the text.
-    pub(super) fn finish(self, text: ForeignText) -> ForeignText {
-        ForeignText {
-            actions: self.actions,
-            action_spans: self.spans,
-            variables: self.variables,
-            names_actions: self.action_count > 0,
-            ..text
-        }
+    /// What was read.
+    pub(super) fn finish(self) -> PromptActions {
+        PromptActions { run: self.steps.into_run(), uses: self.uses, names_actions: self.action_count > 0 }
     }
 
-    /// Reports a command that is not run, as a value could be read as code.
     /// Says why a command stays as text: it would read a value as code, also with the grant, or lacks that.
     fn report_not_run(&mut self, written: &CommandText<'_>, is_safe: bool) {
         let place = self.span_of(written.start..written.end, written.text);
@@ -181,6 +180,10 @@ impl<'r> ActionReader<'r> {
         }
     }
 
+    fn location_of(&self, at: std::ops::Range<usize>, text: &str) -> Location {
+        Location::text_from(self.file.id, self.span_of(at, text).start as usize)
+    }
+
     /// Lists what is not done.
     fn note(&mut self, span: Span, message: String, grant: &str) {
         let help = match self.grants.is_withheld {
@@ -188,13 +191,6 @@ impl<'r> ActionReader<'r> {
             false => format!("add `allow: [{grant}]` where the pack is imported"),
         };
         self.report.note(Code::NotGranted, span, message).help(help);
-    }
-}
-
-impl ActionValue {
-    /// The variable with the value of an argument, under its name.
-    pub(super) fn from_argument(name: &str) -> ActionValue {
-        ActionValue { name: name.to_owned(), sources: vec![ValueSource::Argument(name.to_owned())] }
     }
 }
 
@@ -206,26 +202,36 @@ fn shown_command(text: &str) -> String {
 
 /// A command with a variable of the shell in the place of each marker. A shell expands it after it has parsed the command,
 /// so that no value becomes code.
-fn shell_script(command: &str, in_single_quotes: bool, find: &mut dyn FnMut(usize) -> Option<CommandMarker>) -> String {
-    let mut script = String::with_capacity(command.len());
+struct ShellCommand {
+    script: String,
+    placeholders: Vec<ValueMarker>,
+    /// Where the values of its variables come from.
+    variables: IndexMap<String, Vec<ValueSource>>,
+}
+
+fn shell_command(written: &CommandText<'_>, find: &mut dyn FnMut(usize) -> Option<CommandMarker>) -> ShellCommand {
+    let mut command = ShellCommand { script: String::new(), placeholders: Vec::new(), variables: IndexMap::new() };
     let mut done = 0;
-    for (at, character, context) in shell_contexts(command) {
+    for (at, character, context) in shell_contexts(written.text) {
         if at < done {
             continue;
         }
         let may_find = match context {
             ShellContext::Plain | ShellContext::DoubleQuoted => true,
-            ShellContext::SingleQuoted => in_single_quotes,
+            ShellContext::SingleQuoted => written.has_markers_in_single_quotes,
             ShellContext::Escaped | ShellContext::Comment => false,
         };
         let Some(marker) = may_find.then(|| find(at)).flatten() else {
-            script.push(character);
+            command.script.push(character);
             continue;
         };
-        script.push_str(&reference(&marker, context));
+        command.script.push_str(&reference(&marker, context));
         done = marker.end;
+        let CommandMarker { end, variable: name, sources, is_split_into_words } = marker;
+        command.variables.insert(name.clone(), sources);
+        command.placeholders.push(ValueMarker { range: at..end, name, is_split_into_words });
     }
-    script
+    command
 }
 
 /// What splits the values that are several words, and takes none of them as a glob.
@@ -255,7 +261,7 @@ fn guards(guarded: &[WordValue]) -> String {
 
 /// A variable of the shell, as it must be written at a place.
 fn reference(marker: &CommandMarker, context: ShellContext) -> String {
-    let name = &marker.variable.name;
+    let name = &marker.variable;
     match context {
         ShellContext::DoubleQuoted => format!("${{{name}}}"),
         ShellContext::SingleQuoted => format!("'\"${{{name}}}\"'"),
@@ -266,7 +272,7 @@ fn reference(marker: &CommandMarker, context: ShellContext) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{ActionValue, CommandMarker, shell_script};
+    use super::{CommandMarker, CommandText, shell_command};
 
     #[test]
     fn markers_become_variables_of_the_shell() {
@@ -283,11 +289,14 @@ mod tests {
                 let is_marker = command.as_bytes().get(at) == Some(&b'%');
                 is_marker.then(|| CommandMarker {
                     end: at + 1,
-                    variable: ActionValue::from_argument("args"),
+                    variable: "args".to_owned(),
+                    sources: Vec::new(),
                     is_split_into_words: false,
                 })
             };
-            assert_eq!(shell_script(command, in_single_quotes, &mut find), script);
+            let end = command.len();
+            let written = CommandText { text: command, start: 0, end, has_markers_in_single_quotes: in_single_quotes };
+            assert_eq!(shell_command(&written, &mut find).script, script);
         }
     }
 }

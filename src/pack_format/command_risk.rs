@@ -1,41 +1,8 @@
 //! Which commands take values as data: those of programs that are known to, or scripts of the pack's author. All others must
-//! not get values.
+//! not get values. The table of programs is that of `exec` (action/).
 
 use super::shell_commands::{SimpleCommand, ValueMarker, Word, WordValue, simple_commands};
-
-/// Programs of which no argument is code or the name of a file to write.
-const PLAIN_PROGRAMS: &[&str] = &[
-    "echo", "cat", "head", "tail", "ls", "wc", "grep", "egrep", "fgrep", "basename", "dirname", "realpath", "stat",
-    "cut", "tr", "true", "false", ":",
-];
-
-/// Programs of which an argument that does not begin with `-` is no code, with the first words they need.
-const GUARDED_PROGRAMS: &[(&str, &[&str])] = &[
-    (
-        "git",
-        &[
-            "log", "show", "diff", "status", "blame", "shortlog", "rev-parse", "rev-list", "ls-files", "ls-tree",
-            "merge-base", "describe", "branch", "tag", "cat-file", "grep", "name-rev", "diff-tree", "for-each-ref",
-        ],
-    ),
-    (
-        "gh",
-        &[
-            "issue view", "issue list", "issue status", "pr view", "pr list", "pr diff", "pr checks", "pr status",
-            "run view", "run list", "repo view", "release view", "release list", "workflow view", "search issues",
-            "search prs", "search code", "search repos", "label list",
-        ],
-    ),
-    ("docker", &["logs", "inspect", "ps", "images"]),
-    ("kubectl", &["get", "describe", "logs"]),
-    ("cargo", &["tree", "test"]),
-    ("rg", &[]),
-    ("diff", &[]),
-    ("file", &[]),
-    ("du", &[]),
-    ("sha256sum", &[]),
-    ("md5sum", &[]),
-];
+use crate::action::{ValueUse, is_interpreter, takes_values_behind, value_use};
 
 /// Options of the guarded programs that may stand before a value, whether they take it or not.
 const HARMLESS_OPTIONS: &[&str] = &[
@@ -51,13 +18,6 @@ const HARMLESS_OPTIONS: &[&str] = &[
 /// Beginnings of options that run a program or write a file.
 const ACTING_OPTIONS: &[&str] =
     &["--output", "-o", "-O", "--ext-diff", "--open-files", "--pre", "--compress", "--config"];
-
-/// Programs that take no value here, and that read code from nothing but their arguments.
-const FILTERS: &[&str] = &["sort", "nl", "column", "fold", "rev", "tac", "paste", "pwd", "date", "seq", "jq"];
-
-/// Programs that run the file which their first argument names.
-const INTERPRETERS: &[&str] =
-    &["sh", "bash", "dash", "zsh", "python", "python3", "node", "nodejs", "ruby", "perl", "php"];
 
 /// The folders of programs that are no scripts of a pack.
 const SYSTEM_FOLDERS: &[&str] = &["/usr/bin/", "/bin/", "/usr/local/bin/"];
@@ -85,23 +45,28 @@ fn check_simple_command(simple: &SimpleCommand) -> Option<Vec<WordValue>> {
     let takes_values = match name {
         "printf" => prints_values(arguments),
         "[" | "test" => tests_value(name, arguments),
-        "find" => finds_value(arguments),
+        "find" => {
+            let folder = arguments.first().map(|folder| folder.values.clone()).unwrap_or_default();
+            return finds_value(arguments).then_some(folder);
+        }
         "sed" => !has_values && is_plain_sed(arguments),
         "awk" => !has_values && is_plain_awk(arguments),
         "uniq" => {
             !has_values && arguments.iter().all(|word| word.prefix.starts_with('-')) && !has_acting_option(arguments)
         }
-        _ => PLAIN_PROGRAMS.contains(&name) || FILTERS.contains(&name) && !has_values && !has_acting_option(arguments),
+        _ => match value_use(name) {
+            ValueUse::Data => true,
+            ValueUse::None => !has_values && !has_acting_option(arguments),
+            ValueUse::Guarded => return check_guarded_program(name, arguments),
+            ValueUse::Script => {
+                let (script, arguments) = arguments.split_first()?;
+                let is_script = !simple.is_piped && is_script_file(script);
+                return is_script.then(|| guarded_values_of_arguments(arguments))?;
+            }
+            ValueUse::Refused => false,
+        },
     };
-    match (takes_values, name) {
-        (true, "find") => Some(arguments.first().map(|folder| folder.values.clone()).unwrap_or_default()),
-        (true, _) => Some(Vec::new()),
-        (false, _) if INTERPRETERS.contains(&name) => {
-            let (script, arguments) = arguments.split_first()?;
-            (!simple.is_piped && is_script_file(script)).then(|| guarded_values_of_arguments(arguments))?
-        }
-        (false, _) => check_guarded_program(name, arguments),
-    }
+    takes_values.then(Vec::new)
 }
 
 /// Whether a program is named by a path within the workspace or the pack, and does not have another name elsewhere.
@@ -110,10 +75,12 @@ fn is_local_script(program: &Word) -> bool {
     let is_relative = path.starts_with("./") || path.starts_with("scripts/") || path.starts_with(".claude/");
     let is_in_pack = path.starts_with("${CLAUDE_") && program.prefix.is_empty() && path.contains("}/");
     let name = path.rsplit('/').next().unwrap_or_default();
-    let is_interpreter =
-        INTERPRETERS.contains(&name.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.'));
     let is_own = is_in_pack || is_relative && !program.has_variable;
-    program.values.is_empty() && is_own && !path.contains("..") && !path.contains(['*', '?', '[']) && !is_interpreter
+    program.values.is_empty()
+        && is_own
+        && !path.contains("..")
+        && !path.contains(['*', '?', '['])
+        && !is_interpreter(name)
 }
 
 /// Whether the first argument of an interpreter is a file, and neither an option nor what is piped to it.
@@ -194,15 +161,11 @@ fn is_plain_awk(arguments: &[Word]) -> bool {
 /// The values that must not begin with `-`, if the program is a guarded one and its values stand behind no option that could
 /// run a program or write a file.
 fn check_guarded_program(name: &str, arguments: &[Word]) -> Option<Vec<WordValue>> {
-    let (_, openings) = GUARDED_PROGRAMS.iter().find(|(program, _)| *program == name)?;
     let arguments = match arguments.split_first() {
         Some((first, rest)) if name == "git" && first.literal() == Some("--no-pager") => rest,
         _ => arguments,
     };
-    let opens = |opening: &&str| {
-        opening.split(' ').enumerate().all(|(index, part)| arguments.get(index).and_then(Word::literal) == Some(part))
-    };
-    if !openings.is_empty() && !openings.iter().any(opens) {
+    if !takes_values_behind(name, |nth| arguments.get(nth).and_then(Word::literal)) {
         return None;
     }
     if has_acting_option(arguments) { None } else { guarded_values_of_arguments(arguments) }

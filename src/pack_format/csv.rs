@@ -1,18 +1,19 @@
 //! `csv`: the table of prompts.chat.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use super::naming::ArgumentNames;
-use super::placeholders::{PlaceholderMatch, split};
-use super::{
-    ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, ForeignText, PackFolder, PackFormat, TextPiece,
-    ValueSource,
-};
+use super::placeholders::{ArgumentCollector, text_argument};
+use super::template_text::{Piece, PlaceholderMatch, ValueCollector, split, template_of};
+use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat, ValueSource};
 use crate::action::{CsvFault, CsvFields};
 use crate::diagnostic::{Code, Report, Span, count_noun, one_line, truncate};
-use crate::yaml::Location;
+use crate::manifest::Prompt;
+use crate::value_types::TextOrFile;
+use crate::yaml::{Location, Spanned};
 
 /// `**/*.csv` with the columns `act` and `prompt`: a prompt a row.
 pub(super) struct Csv;
@@ -26,7 +27,7 @@ impl PackFormat for Csv {
         &["**/prompts.csv"]
     }
 
-    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
+    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ImportedPrompt> {
         let mut prompts = Vec::new();
         for file in &folder.files {
             let left = folder.max_prompts.saturating_sub(prompts.len());
@@ -42,7 +43,7 @@ struct Row {
     fields: Vec<String>,
 }
 
-fn read_table(file: &ForeignFile, max_prompts: usize, report: &mut Report) -> Vec<ForeignPrompt> {
+fn read_table(file: &ImportedFile, max_prompts: usize, report: &mut Report) -> Vec<ImportedPrompt> {
     // The first row names the columns.
     let rows = rows(file, max_prompts.saturating_add(1), report);
     let column = |name: &str| rows.first()?.fields.iter().position(|field| field.trim().eq_ignore_ascii_case(name));
@@ -72,7 +73,7 @@ fn read_table(file: &ForeignFile, max_prompts: usize, report: &mut Report) -> Ve
 }
 
 /// Warns of text that no column has: a comma outside of quotes ends a field.
-fn warn_extra_fields(row: &Row, columns: usize, file: &ForeignFile, report: &mut Report) {
+fn warn_extra_fields(row: &Row, columns: usize, file: &ImportedFile, report: &mut Report) {
     let mut extra = row.fields.iter().skip(columns).map(|field| field.trim());
     if let Some(first) = extra.find(|field| !field.is_empty()) {
         let message = format!(
@@ -91,16 +92,40 @@ fn excerpt(field: &str) -> String {
     truncate(&one_line(field), 40).into_owned()
 }
 
-fn read_row(title: &str, text: &str, at: Location) -> ForeignPrompt {
-    let (text, arguments) = read_markers(text);
-    ForeignPrompt {
-        name: slug(title),
-        title: Some(title.to_owned()).filter(|title| !title.is_empty()),
-        description: None,
-        arguments,
-        body: ForeignBody::Text(text.into()),
-        at,
+fn read_row(title: &str, text: &str, at: Location) -> ImportedPrompt {
+    let mut defaults: IndexMap<String, Option<Arc<str>>> = IndexMap::new();
+    let mut names = ArgumentNames::default();
+    for (start, _) in text.match_indices("${") {
+        let Some((name, default, _)) = placeholder_at(text, start) else { continue };
+        let known = defaults.entry(names.claim(name)).or_default();
+        *known = known.take().or_else(|| default.map(Arc::from));
     }
+    let mut arguments = ArgumentCollector::new(at);
+    for (name, default) in &defaults {
+        // Required where no marker has a default for it.
+        arguments.add(name, text_argument(None, default.is_none()));
+    }
+    let mut values = ValueCollector::default();
+    let mut expression =
+        |name: &str, default: Arc<str>| values.expression(vec![ValueSource::Argument(name.to_owned())], default);
+    let first = |(name, default): (&String, &Option<Arc<str>>)| {
+        (name.clone(), expression(name, default.clone().unwrap_or_default()))
+    };
+    // A long default is looked up once, not for each marker.
+    let expressions: HashMap<String, String> = defaults.iter().map(first).collect();
+    let pieces = split(text, &['$'], |start| {
+        let (name, default, end) = placeholder_at(text, start)?;
+        let name = names.claim(name);
+        let own = default.map(|default| expression(&name, default.into()));
+        Some(PlaceholderMatch { end, piece: Piece::Tag(own.or_else(|| expressions.get(&name).cloned())?) })
+    });
+    let prompt = Prompt {
+        title: Some(title.to_owned()).filter(|title| !title.is_empty()),
+        arguments: arguments.into_arguments(),
+        text: Some(Spanned::new(TextOrFile::Text(template_of(&pieces)), at)),
+        ..Prompt::default()
+    };
+    ImportedPrompt::of_text(slug(title), Spanned::new(prompt, at), values)
 }
 
 /// The words of a title in lower case, joined by `-`.
@@ -109,29 +134,6 @@ fn slug(title: &str) -> String {
     let lower = title.to_lowercase();
     let words = lower.split(is_between_words).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-")
-}
-
-/// The text of a prompt with its arguments. An argument is required where no marker has a default for it.
-fn read_markers(text: &str) -> (ForeignText, Vec<ForeignArgument>) {
-    let mut defaults: IndexMap<String, Option<Arc<str>>> = IndexMap::new();
-    let mut names = ArgumentNames::default();
-    for (start, _) in text.match_indices("${") {
-        let Some((name, default, _)) = placeholder_at(text, start) else { continue };
-        let known = defaults.entry(names.claim(name)).or_default();
-        *known = known.take().or_else(|| default.map(Arc::from));
-    }
-    let pieces = split(text, &['$'], |start| {
-        let (name, default, end) = placeholder_at(text, start)?;
-        let name = names.claim(name);
-        let first = || defaults.get(&name).cloned().flatten();
-        let fallback = default.map(Arc::from).or_else(first).unwrap_or_default();
-        Some(PlaceholderMatch { end, piece: TextPiece::Value { sources: vec![ValueSource::Argument(name)], fallback } })
-    });
-    let argument = |(name, default): (String, Option<Arc<str>>)| ForeignArgument {
-        required: default.is_none(),
-        ..ForeignArgument::optional(name)
-    };
-    (pieces, defaults.into_iter().map(argument).collect())
 }
 
 /// `${Name:default}` at `start`: the name of the argument, its default, which may have several lines, and where the marker
@@ -147,7 +149,7 @@ fn placeholder_at(text: &str, start: usize) -> Option<(&str, Option<&str>, usize
 }
 
 /// The rows of a table. A quote that is not closed is reported.
-fn rows(file: &ForeignFile, max_rows: usize, report: &mut Report) -> Vec<Row> {
+fn rows(file: &ImportedFile, max_rows: usize, report: &mut Report) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut fields = Vec::new();
     let mut start = None;

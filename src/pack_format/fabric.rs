@@ -4,10 +4,13 @@ use std::collections::HashMap;
 
 use super::front_matter::read_markdown;
 use super::naming::argument_name;
-use super::placeholders::{ArgumentCollector, PlaceholderMatch, split, text_in_braces};
-use super::{ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, TextPiece, ValueSource};
+use super::placeholders::{ArgumentCollector, text_argument, text_in_braces};
+use super::template_text::{Piece, PlaceholderMatch, ValueCollector, split, template_of};
+use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat, ValueSource};
 use crate::diagnostic::Report;
-use crate::yaml::Location;
+use crate::manifest::Prompt;
+use crate::value_types::TextOrFile;
+use crate::yaml::{Location, Spanned};
 
 /// The argument with the text to work on.
 const INPUT: &str = "input";
@@ -26,7 +29,7 @@ impl PackFormat for Fabric {
         &["**/patterns/**/*/system.md", "**/pattern_explanations.md"]
     }
 
-    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
+    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ImportedPrompt> {
         let (explained, patterns): (Vec<_>, Vec<_>) =
             folder.files.iter().partition(|file| file.path.rsplit('/').next() == Some(DESCRIPTIONS_FILE));
         let descriptions: HashMap<&str, &str> =
@@ -43,39 +46,35 @@ fn description_in(line: &str) -> Option<(&str, &str)> {
     (!description.is_empty()).then_some((name.trim().trim_end_matches(':'), description))
 }
 
-fn read_pattern(file: &ForeignFile, descriptions: &HashMap<&str, &str>, report: &mut Report) -> Option<ForeignPrompt> {
+fn read_pattern(
+    file: &ImportedFile,
+    descriptions: &HashMap<&str, &str>,
+    report: &mut Report,
+) -> Option<ImportedPrompt> {
     let folder = file.path.rsplit('/').nth(1)?;
     read_markdown(file, report)?;
-    let body = &file.text;
-    let mut arguments = ArgumentCollector::default();
-    arguments.add(ForeignArgument { required: true, ..ForeignArgument::optional(INPUT) });
-    let mut text = split(body, &['{'], |start| {
+    let (body, at) = (&file.text, Location::start_of(file.id));
+    let (mut arguments, mut values) = (ArgumentCollector::new(at), ValueCollector::default());
+    arguments.add(INPUT, text_argument(None, true));
+    let mut has_input = false;
+    let mut pieces = split(body, &['{'], |start| {
         let (word, end) = word_at(body, start)?;
         let name = argument_name(word);
-        arguments.add(ForeignArgument::optional(name.clone()));
-        let fallback = body.get(start..end)?.into();
-        Some(PlaceholderMatch { end, piece: TextPiece::Value { sources: vec![ValueSource::Argument(name)], fallback } })
+        has_input |= name == INPUT;
+        arguments.add(&name, text_argument(None, false));
+        let expression = values.expression(vec![ValueSource::Argument(name)], body.get(start..end)?.into());
+        Some(PlaceholderMatch { end, piece: Piece::Tag(expression) })
     });
-    let is_input = |source: &ValueSource| matches!(source, ValueSource::Argument(name) if name == INPUT);
-    let has_input = text
-        .pieces
-        .iter()
-        .any(|piece| matches!(piece, TextPiece::Value { sources, .. } if sources.iter().any(is_input)));
     if !has_input {
-        text.pieces.push(TextPiece::AppendedArgument {
-            label: String::new(),
-            sources: vec![ValueSource::Argument(INPUT.to_owned())],
-        });
+        values.append(&mut pieces, "", vec![ValueSource::Argument(INPUT.to_owned())]);
     }
-    let prompt = ForeignPrompt {
-        name: folder.to_owned(),
-        title: None,
+    let prompt = Prompt {
         description: descriptions.get(folder).map(|text| (*text).to_owned()),
-        arguments: arguments.into_list(),
-        body: ForeignBody::Text(text.into()),
-        at: Location::start_of(file.id),
+        arguments: arguments.into_arguments(),
+        text: Some(Spanned::new(TextOrFile::Text(template_of(&pieces)), at)),
+        ..Prompt::default()
     };
-    prompt.with_few_arguments(report)
+    ImportedPrompt::of_text(folder.to_owned(), Spanned::new(prompt, at), values).with_few_arguments(report)
 }
 
 /// `{{word}}` at `start`: the word, and where the marker ends.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::ForeignFile;
+use super::ImportedFile;
 use crate::diagnostic::{Code, Report, Span};
 use crate::yaml::{find_misplaced_front_matter, parse_front_matter_at};
 
@@ -63,7 +63,7 @@ fn plain_text(value: &Value) -> String {
 }
 
 /// The keys and the text of a file. `None` with a warning if there is no text.
-pub(super) fn read_markdown<'f>(file: &'f ForeignFile, report: &mut Report) -> Option<Markdown<'f>> {
+pub(super) fn read_markdown<'f>(file: &'f ImportedFile, report: &mut Report) -> Option<Markdown<'f>> {
     let markdown = split_front_matter(file, report);
     if markdown.body.trim().is_empty() {
         let end = Span::new(file.id, file.text.len(), file.text.len());
@@ -73,7 +73,7 @@ pub(super) fn read_markdown<'f>(file: &'f ForeignFile, report: &mut Report) -> O
     Some(markdown)
 }
 
-fn split_front_matter<'f>(file: &'f ForeignFile, report: &mut Report) -> Markdown<'f> {
+fn split_front_matter<'f>(file: &'f ImportedFile, report: &mut Report) -> Markdown<'f> {
     let (keys, body) = read_front_matter(file, 0, report);
     let whole = file.text.get(body..).unwrap_or_default();
     let body = if body == 0 { whole } else { skip_blank_lines(whole) };
@@ -83,14 +83,14 @@ fn split_front_matter<'f>(file: &'f ForeignFile, report: &mut Report) -> Markdow
 
 /// The keys of a file, and where the text below them begins: 0 without front matter. Blank lines and those with `#` may
 /// stand before it.
-pub(super) fn split_leading_front_matter(file: &ForeignFile, report: &mut Report) -> (Map<String, Value>, usize) {
+pub(super) fn split_leading_front_matter(file: &ImportedFile, report: &mut Report) -> (Map<String, Value>, usize) {
     let is_before = |line: &&str| line.starts_with('#') || line.trim_matches([' ', '\t', '\r', '\n']).is_empty();
     let start = file.text.split_inclusive('\n').take_while(is_before).map(str::len).sum();
     read_front_matter(file, start, report)
 }
 
 /// The keys of front matter that begins at `start`, and where the text below it begins: 0 if there is none.
-fn read_front_matter(file: &ForeignFile, start: usize, report: &mut Report) -> (Map<String, Value>, usize) {
+fn read_front_matter(file: &ImportedFile, start: usize, report: &mut Report) -> (Map<String, Value>, usize) {
     let before = report.diagnostics().len();
     let parsed = parse_front_matter_at(file.id, start, report);
     let place = report.diagnostics().get(before).map(|first| first.span.unwrap_or(Span::start_of(file.id)));

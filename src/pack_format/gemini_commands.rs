@@ -1,19 +1,16 @@
 //! `gemini-commands`: the custom commands of Gemini CLI.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use toml_edit::{Document, Item};
 
-use super::command::{ActionReader, CommandMarker, CommandText};
+use super::command::{ActionReader, CommandMarker, CommandText, PromptActions};
 use super::naming::path_below;
-use super::placeholders::{PlaceholderMatch, brace_ends, split};
-use super::{
-    ActionValue, ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, PromptRights,
-    TextPiece, ValueSource,
-};
+use super::placeholders::{ArgumentCollector, brace_ends, text_argument};
+use super::template_text::{Piece, PlaceholderMatch, ValueCollector, split, template_of};
+use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat, PromptRights, ValueSource};
 use crate::diagnostic::{Code, Report, Span};
-use crate::yaml::Location;
+use crate::manifest::Prompt;
+use crate::value_types::TextOrFile;
+use crate::yaml::Spanned;
 
 /// The argument with all that a user types.
 const ARGS: &str = "args";
@@ -36,12 +33,12 @@ impl PackFormat for GeminiCommands {
         &["**/.claude/**"]
     }
 
-    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
+    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ImportedPrompt> {
         folder.files.iter().filter_map(|file| read_command(file, folder.grants, report)).collect()
     }
 }
 
-fn read_command(file: &ForeignFile, grants: PromptRights, report: &mut Report) -> Option<ForeignPrompt> {
+fn read_command(file: &ImportedFile, grants: PromptRights, report: &mut Report) -> Option<ImportedPrompt> {
     let command = match Document::parse(file.text.as_ref()) {
         Ok(command) => command,
         Err(error) => {
@@ -59,56 +56,66 @@ fn read_command(file: &ForeignFile, grants: PromptRights, report: &mut Report) -
     let path = path_below(&file.path, "commands", ".toml");
     let ends = brace_ends(body, false);
     let mut actions = ActionReader::new(file, None, grants, report);
-    let mut text = split(body, &['!', '@', '{'], |start| placeholder_at(body, start, &ends, &mut actions));
-    text = actions.finish(text);
-    if !text.has_values() {
-        let label = format!("/{} ", path.replace('/', ":"));
-        text.pieces.push(TextPiece::AppendedArgument { label, sources: vec![ValueSource::Argument(ARGS.to_owned())] });
+    let (at, mut values) = (actions.file_start(), ValueCollector::default());
+    let mut pieces = split(body, &['!', '@', '{'], |start| {
+        placeholder_at(body, start, ends.get(&(start + 1)).copied(), &mut actions, &mut values)
+    });
+    if !values.is_used {
+        values.append(&mut pieces, &format!("/{} ", path.replace('/', ":")), args_sources());
     }
-    Some(ForeignPrompt {
-        name: path.to_owned(),
-        title: None,
+    let PromptActions { run, uses, names_actions } = actions.finish();
+    let mut arguments = ArgumentCollector::new(at);
+    arguments.add(ARGS, text_argument(None, false));
+    let prompt = Prompt {
         description: text_of("description").map(|text| text.trim().to_owned()),
-        arguments: vec![ForeignArgument::optional(ARGS)],
-        body: ForeignBody::Text(text.into()),
-        at: Location::start_of(file.id),
-    })
+        arguments: arguments.into_arguments(),
+        text: Some(Spanned::new(TextOrFile::Text(template_of(&pieces)), at)),
+        run: run.map(|run| Spanned::new(run, at)),
+        ..Prompt::default()
+    };
+    let prompt = ImportedPrompt::of_text(path.to_owned(), Spanned::new(prompt, at), values);
+    Some(ImportedPrompt { uses, names_actions, ..prompt })
 }
 
+/// What stands at `start`; a block in braces behind its first character ends at `end`.
 fn placeholder_at(
     body: &str,
     start: usize,
-    ends: &HashMap<usize, usize>,
+    end: Option<usize>,
     actions: &mut ActionReader<'_>,
+    values: &mut ValueCollector,
 ) -> Option<PlaceholderMatch> {
     let rest = body.get(start..)?;
-    let end = ends.get(&(start + 1)).copied();
     if let Some(end) = end.filter(|_| rest.starts_with("!{")) {
         let text = body.get(start + 2..end - 1)?;
         let mut find = |at| {
             let is_marker = text.get(at..)?.starts_with(MARKER);
-            let variable = ActionValue::from_argument(ARGS);
-            is_marker.then_some(CommandMarker { end: at + MARKER.len(), variable, is_split_into_words: false })
+            let (end, variable) = (at + MARKER.len(), ARGS.to_owned());
+            is_marker.then(|| CommandMarker { end, variable, sources: args_sources(), is_split_into_words: false })
         };
         let command = CommandText { text, start, end, has_markers_in_single_quotes: true };
-        return Some(actions.command(body, &command, &mut find));
+        return Some(actions.command(body, &command, values, &mut find));
     }
     if let Some(end) = end.filter(|_| rest.starts_with("@{")) {
         let path = body.get(start + 2..end - 1)?.trim();
+        let literal = PlaceholderMatch::literal(body, start, end);
         // What stands in it is part of the path, whatever is granted: nothing else begins there.
-        if path.is_empty() || !actions.may_read(path, start..end) {
-            return Some(PlaceholderMatch::literal(body, start, end));
+        if path.is_empty() || !actions.may_read(path, &(start..end)) {
+            return Some(literal);
         }
-        let fallback = vec![TextPiece::Literal(body.get(start..end)?.to_owned())];
-        let pieces = split(path, &['{'], |at| value_at(path, at)).pieces;
-        return Some(PlaceholderMatch { end, piece: actions.file(pieces, fallback) });
+        let pieces = split(path, &['{'], |at| value_at(path, at, values));
+        return Some(actions.file(path, start..end, &pieces, &[literal.piece]));
     }
-    value_at(body, start)
+    value_at(body, start, values)
 }
 
 /// `{{args}}` at `start`.
-fn value_at(text: &str, start: usize) -> Option<PlaceholderMatch> {
-    let sources = vec![ValueSource::Argument(ARGS.to_owned())];
-    let piece = TextPiece::Value { sources, fallback: Arc::default() };
-    text.get(start..)?.starts_with(MARKER).then_some(PlaceholderMatch { end: start + MARKER.len(), piece })
+fn value_at(text: &str, start: usize, values: &mut ValueCollector) -> Option<PlaceholderMatch> {
+    text.get(start..)?.strip_prefix(MARKER)?;
+    let piece = Piece::Tag(values.expression(args_sources(), "".into()));
+    Some(PlaceholderMatch { end: start + MARKER.len(), piece })
+}
+
+fn args_sources() -> Vec<ValueSource> {
+    vec![ValueSource::Argument(ARGS.to_owned())]
 }

@@ -1,8 +1,10 @@
 //! Prompts in the formats of other programs, read as they are.
 //!
-//! A format is one file behind [`PackFormat`]. Each reads its own markers alone: a value goes in once, verbatim, and
-//! nothing in a foreign text is a template of folio. What is not here: which folders are read (load/), and how a prompt is served
-//! (catalog/).
+//! A format is one file behind [`PackFormat`]. It reads its own markers alone, and returns a prompt of folio: its text is a
+//! template in which nothing but these markers is a tag, and its commands and files are steps.
+//!
+//! The way of a prompt: `load::imported_pack` finds the files, [`PackFormat::read`] makes an [`ImportedPrompt`] of each,
+//! `catalog::imported_prompt` compiles its text and its steps, and a call renders them as those of any prompt.
 
 mod agent_skills;
 mod format_files;
@@ -20,6 +22,7 @@ mod placeholders;
 mod naming;
 mod prompt;
 mod shell_words;
+mod template_text;
 mod vscode_prompts;
 
 use std::sync::Arc;
@@ -27,13 +30,12 @@ use std::sync::Arc;
 use crate::diagnostic::{FileId, Report};
 use crate::manifest::PackFormatName;
 
-pub use agent_skills::ForeignSkill;
+pub use agent_skills::ImportedSkill;
+pub use command::{IMPORTED_WORKSPACE, WORKSPACE_TEMPLATE};
+pub use dotprompt::{DotpromptTemplate, ImportedContent, ImportedMessage};
 pub use format_files::{FormatFiles, FormatMatcher};
 pub use naming::{UniqueNames, has_no_name};
-pub use prompt::{
-    ActionValue, ForeignAction, ForeignArgument, ForeignBody, ForeignContent, ForeignMessage, ForeignPrompt,
-    ForeignText, ForeignValues, TextPiece, ValueSource, render_pieces,
-};
+pub use prompt::{ImportedAction, ImportedPrompt, ImportedUse, ImportedValue, ValueSource, add_values};
 
 /// Descriptions of folders, which are no prompts.
 pub const README_GLOB: &str = "**/[Rr][Ee][Aa][Dd][Mm][Ee].md";
@@ -42,7 +44,7 @@ const EXCLUDED_GLOBS: &[&str] = &["**/.git", "**/.git/**", "**/node_modules/**",
 
 /// A file of a pack in another format.
 #[derive(Debug, Clone)]
-pub struct ForeignFile {
+pub struct ImportedFile {
     /// The path from the folder of the pack, with `/`.
     pub path: String,
     /// Its place in messages.
@@ -56,7 +58,7 @@ pub struct PackFolder<'p> {
     /// The name of the folder itself.
     pub name: &'p str,
     /// The files, in the order of their paths.
-    pub files: Vec<ForeignFile>,
+    pub files: Vec<ImportedFile>,
     /// Whether the format was not named, so that other programs may mean these files.
     pub is_auto: bool,
     /// What its prompts may do.
@@ -92,10 +94,10 @@ pub trait PackFormat: Sync {
     }
 
     /// The prompts in these files. What cannot be read is left out with a warning.
-    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt>;
+    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ImportedPrompt>;
 
     /// The skills in these files.
-    fn skills(&self, _: &PackFolder<'_>) -> Vec<ForeignSkill> {
+    fn skills(&self, _: &PackFolder<'_>) -> Vec<ImportedSkill> {
         Vec::new()
     }
 }

@@ -1,69 +1,42 @@
-//! Splits a text at the markers of a format.
+//! What markers of several formats have in common: their arguments, and the braces that they stand in.
 
 use std::collections::HashMap;
 
-use indexmap::IndexMap;
-
-use super::prompt::{ForeignArgument, ForeignText, TextPiece};
-
-/// A marker that was found: where it ends, and what stands for it.
-pub(super) struct PlaceholderMatch {
-    pub(super) end: usize,
-    pub(super) piece: TextPiece,
-}
-
-impl PlaceholderMatch {
-    /// Text that stays as it is, with all markers in it.
-    pub(super) fn literal(text: &str, start: usize, end: usize) -> PlaceholderMatch {
-        PlaceholderMatch { end, piece: TextPiece::Literal(text.get(start..end).unwrap_or_default().to_owned()) }
-    }
-}
-
-/// The pieces of a text. `find` is asked at each of the characters with which a marker may begin.
-pub(super) fn split(
-    text: &str,
-    starts: &[char],
-    mut find: impl FnMut(usize) -> Option<PlaceholderMatch>,
-) -> ForeignText {
-    let mut pieces = Vec::new();
-    let mut done = 0;
-    for (start, _) in text.match_indices(starts) {
-        if start < done {
-            continue;
-        }
-        let Some(marker) = find(start) else { continue };
-        push(&mut pieces, TextPiece::Literal(text.get(done..start).unwrap_or_default().to_owned()));
-        push(&mut pieces, marker.piece);
-        done = marker.end;
-    }
-    push(&mut pieces, TextPiece::Literal(text.get(done..).unwrap_or_default().to_owned()));
-    ForeignText { source: text.into(), pieces, ..ForeignText::default() }
-}
-
-fn push(pieces: &mut Vec<TextPiece>, piece: TextPiece) {
-    match (pieces.last_mut(), piece) {
-        (_, TextPiece::Literal(text)) if text.is_empty() => {}
-        (Some(TextPiece::Literal(before)), TextPiece::Literal(text)) => before.push_str(&text),
-        (_, piece) => pieces.push(piece),
-    }
-}
+use crate::manifest::{Argument, Arguments};
+use crate::yaml::{Location, Spanned};
 
 /// The arguments of a prompt, in the order of their first markers.
-#[derive(Default)]
-pub(super) struct ArgumentCollector(IndexMap<String, ForeignArgument>);
+pub(super) struct ArgumentCollector {
+    arguments: Arguments,
+    /// Where the prompt is defined.
+    at: Location,
+}
 
 impl ArgumentCollector {
-    /// Adds an argument, or what is new of one that is there already.
-    pub(super) fn add(&mut self, argument: ForeignArgument) {
-        match self.0.get_mut(&argument.name) {
-            Some(known) => known.description = known.description.take().or(argument.description),
-            None => drop(self.0.insert(argument.name.clone(), argument)),
+    pub(super) fn new(at: Location) -> ArgumentCollector {
+        ArgumentCollector { arguments: Arguments::new(), at }
+    }
+
+    /// Adds an argument, or the description of one that is there already.
+    pub(super) fn add(&mut self, name: &str, argument: Argument) {
+        match self.arguments.get_mut(name) {
+            Some(known) if known.description.is_some() => {}
+            Some(known) => known.value.description = argument.description,
+            None => {
+                let name = Spanned::new(name.to_owned(), self.at);
+                self.arguments.insert(name, Spanned::new(argument, self.at));
+            }
         }
     }
 
-    pub(super) fn into_list(self) -> Vec<ForeignArgument> {
-        self.0.into_values().collect()
+    pub(super) fn into_arguments(self) -> Arguments {
+        self.arguments
     }
+}
+
+/// An argument that is a text.
+pub(super) fn text_argument(description: Option<String>, is_required: bool) -> Argument {
+    Argument { description, required: Some(is_required), kind: Some(Box::new("string".into())), ..Argument::default() }
 }
 
 /// What stands in the braces of a marker at `start`, on one line and without other braces, and where it ends.

@@ -2,10 +2,13 @@
 
 use super::front_matter::read_markdown;
 use super::naming::ArgumentNames;
-use super::placeholders::{ArgumentCollector, PlaceholderMatch, brace_ends, split};
-use super::{ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, TextPiece, ValueSource};
+use super::placeholders::{ArgumentCollector, brace_ends, text_argument};
+use super::template_text::{Piece, PlaceholderMatch, ValueCollector, split, template_of};
+use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat, ValueSource};
 use crate::diagnostic::Report;
-use crate::yaml::Location;
+use crate::manifest::{Argument, Prompt};
+use crate::value_types::TextOrFile;
+use crate::yaml::{Location, Spanned};
 
 /// What the editor knows of its own, and a client does not.
 const EDITOR_VARIABLES: &[&str] = &[
@@ -22,49 +25,45 @@ impl PackFormat for VscodePrompts {
         &["**/*.prompt.md"]
     }
 
-    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
+    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ImportedPrompt> {
         folder.files.iter().filter_map(|file| read_prompt(file, report)).collect()
     }
 }
 
-fn read_prompt(file: &ForeignFile, report: &mut Report) -> Option<ForeignPrompt> {
+fn read_prompt(file: &ImportedFile, report: &mut Report) -> Option<ImportedPrompt> {
     let markdown = read_markdown(file, report)?;
     let body = markdown.body;
     let ends = brace_ends(body, true);
-    let mut arguments = ArgumentCollector::default();
+    let at = Location::start_of(file.id);
+    let (mut arguments, mut values) = (ArgumentCollector::new(at), ValueCollector::default());
     let mut names = ArgumentNames::default();
-    let text = split(body, &['$'], |start| {
+    let pieces = split(body, &['$'], |start| {
         let end = ends.get(&(start + 1)).copied()?;
-        let inside = body.get(start..end)?.strip_prefix("${")?.strip_suffix('}')?;
-        let argument = argument_of(inside, &mut names)?;
-        let sources = vec![ValueSource::Argument(argument.name.clone())];
-        arguments.add(argument);
-        Some(PlaceholderMatch { end, piece: TextPiece::Value { sources, fallback: body.get(start..end)?.into() } })
+        let written = body.get(start..end)?;
+        let (name, argument) = argument_of(written.strip_prefix("${")?.strip_suffix('}')?)?;
+        let name = names.claim(name);
+        arguments.add(&name, argument);
+        let expression = values.expression(vec![ValueSource::Argument(name)], written.into());
+        Some(PlaceholderMatch { end, piece: Piece::Tag(expression) })
     });
-    let name = file.path.rsplit('/').next()?.strip_suffix(".prompt.md")?;
-    let prompt = ForeignPrompt {
-        name: name.to_owned(),
+    let prompt = Prompt {
         title: markdown.text("name"),
         description: markdown.text("description"),
-        arguments: arguments.into_list(),
-        body: ForeignBody::Text(text.into()),
-        at: Location::start_of(file.id),
+        arguments: arguments.into_arguments(),
+        text: Some(Spanned::new(TextOrFile::Text(template_of(&pieces)), at)),
+        ..Prompt::default()
     };
-    prompt.with_few_arguments(report)
+    let name = file.path.rsplit('/').next()?.strip_suffix(".prompt.md")?.to_owned();
+    ImportedPrompt::of_text(name, Spanned::new(prompt, at), values).with_few_arguments(report)
 }
 
-/// The argument of a marker, from what stands in its braces.
-fn argument_of(inside: &str, names: &mut ArgumentNames) -> Option<ForeignArgument> {
+/// The argument of a marker, from what stands in its braces, and what that calls it.
+fn argument_of(inside: &str) -> Option<(&str, Argument)> {
     if EDITOR_VARIABLES.contains(&inside) {
-        return Some(ForeignArgument::optional(names.claim(inside)));
+        return Some((inside, text_argument(None, false)));
     }
     let input = inside.strip_prefix("input:")?;
     let (id, hint) = input.split_once([':', '|']).unwrap_or((input, ""));
     let hint = Some(hint.trim()).filter(|hint| !hint.is_empty());
-    (!id.trim().is_empty()).then(|| ForeignArgument {
-        name: names.claim(id.trim()),
-        description: hint.map(str::to_owned),
-        required: true,
-        schema: None,
-    })
+    (!id.trim().is_empty()).then(|| (id.trim(), text_argument(hint.map(str::to_owned), true)))
 }

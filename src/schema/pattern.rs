@@ -71,8 +71,15 @@ struct Pattern {
 
 enum RegexEngine {
     /// Compiled where it is first used: its automata may be much larger than its text.
-    Linear { expression: String, regex: OnceLock<Option<regex::Regex>>, cost: OnceLock<Option<PatternCost>> },
-    Backtracking { expression: String, by_length: Box<[OnceLock<Option<fancy_regex::Regex>>; MAX_BACKTRACKS.len()]> },
+    Linear {
+        expression: String,
+        regex: OnceLock<Option<regex::Regex>>,
+        cost: OnceLock<Option<PatternCost>>,
+    },
+    Backtracking {
+        expression: String,
+        by_length: Box<[OnceLock<Option<fancy_regex::Regex>>; MAX_BACKTRACKS.len()]>,
+    },
 }
 
 impl Pattern {

@@ -19,7 +19,7 @@ use super::render::{MARK, PrintMode, RenderError, RenderJob, value_to_text};
 use super::scope::Scope;
 use super::shape::ScopeShape;
 use super::slot::{ParsedTemplate, RenderedText, RenderedValue, Slot};
-use super::syntax::{Expression, Interpolation, TemplateNode, TextNode, parse};
+use super::syntax::{Expression, Interpolation, TemplateNode, TextNode, parse_within};
 use super::to_handlebars::{RewriteContext, label, to_handlebars};
 use super::truncation_note;
 use crate::budget::memory_size;
@@ -95,7 +95,7 @@ impl<S: Slot> Template<S> {
         names: &ScopeShape,
         simple: bool,
     ) -> Result<Template<S>, Vec<TemplateError>> {
-        let (nodes, mut errors) = parse(text);
+        let (nodes, mut errors) = parse_within(text, engine.max_template_bytes);
         let rules = Rules {
             rejects_nul: S::PRINT_MODE != PrintMode::Plain,
             encoded: S::PRINT_MODE == PrintMode::Encoded,

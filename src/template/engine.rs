@@ -9,6 +9,7 @@ use super::check::{Rules, TemplateCheck, check};
 use super::coverage::{Branch, BranchRecorder};
 use super::error::TemplateError;
 use super::helper;
+use super::limit::{MAX_IMPORTED_BYTES, MAX_TEMPLATE_BYTES};
 use super::shape::ScopeShape;
 use super::syntax::{TemplateNode, parse};
 use super::to_handlebars::{RewriteContext, to_handlebars};
@@ -34,6 +35,8 @@ pub struct Engine {
     pub(super) recorder: Option<Arc<BranchRecorder>>,
     /// The branches of partials, by name, where they are recorded.
     branches: Vec<(String, Vec<Branch>)>,
+    /// The largest text of one template.
+    pub(super) max_template_bytes: usize,
 }
 
 impl std::fmt::Debug for Engine {
@@ -54,6 +57,17 @@ impl Engine {
         Engine::build(partials, Some(Arc::default()))
     }
 
+    /// Without partials, for the texts of other programs as templates, which are longer than the texts.
+    pub fn imported() -> Arc<Engine> {
+        Arc::new(Engine {
+            partials: Partials::default(),
+            registry: OnceLock::new(),
+            recorder: None,
+            branches: Vec::new(),
+            max_template_bytes: MAX_IMPORTED_BYTES,
+        })
+    }
+
     fn build(
         partials: impl IntoIterator<Item = (String, String)>,
         recorder: Option<Arc<BranchRecorder>>,
@@ -66,7 +80,13 @@ impl Engine {
             errors.extend(wrong.into_iter().map(|error| error.in_partial(&name)));
             known.insert(name, Partial { text, nodes, has_errors });
         }
-        let mut engine = Engine { partials: known, registry: OnceLock::new(), recorder, branches: Vec::new() };
+        let mut engine = Engine {
+            partials: known,
+            registry: OnceLock::new(),
+            recorder,
+            branches: Vec::new(),
+            max_template_bytes: MAX_TEMPLATE_BYTES,
+        };
         engine.check(&mut errors);
         engine.register(&mut errors);
         (Arc::new(engine), errors)
@@ -132,7 +152,7 @@ impl Engine {
 }
 
 /// A registry without partials.
-fn base_registry(recorder: Option<&Arc<BranchRecorder>>) -> Handlebars<'static> {
+pub(super) fn base_registry(recorder: Option<&Arc<BranchRecorder>>) -> Handlebars<'static> {
     let mut registry = Handlebars::new();
     registry.register_escape_fn(no_escape);
     helper::register(&mut registry);

@@ -2,6 +2,8 @@
 
 /// The largest text of one template, in bytes.
 pub const MAX_TEMPLATE_BYTES: usize = 1 << 20;
+/// The largest text of another program as a template, in bytes.
+pub(super) const MAX_IMPORTED_BYTES: usize = MAX_EXPANSION;
 /// The deepest nesting of blocks, partials, `else if`, parentheses and lists together.
 pub const MAX_NESTING: usize = 64;
 /// The largest output of a template, in bytes.

@@ -41,7 +41,7 @@ pub(super) fn to_handlebars(
     rewriter.nodes(nodes);
     let tags = rewriter.tags;
     let tree = Tree::compile(&rewriter.apply_edits()).ok();
-    tree.and_then(|mut tree| (guard_partials(&mut tree)? == tags).then_some(tree)).ok_or_else(|| {
+    tree.and_then(|mut tree| (guard_partials(&mut tree, &[PRINT])? == tags).then_some(tree)).ok_or_else(|| {
         let message = "ambiguous syntax: Handlebars parses it differently";
         Box::new(TemplateError::at_range(0..source.len(), Code::Template, message).help("simplify it"))
     })
@@ -103,16 +103,8 @@ impl Rewriter<'_> {
     /// Handlebars indents the lines of any partial after white space, where handlebars.js leaves those of one that has no
     /// line of its own: a comment before the tag is no white space.
     fn keep_lines(&mut self, call: &PartialCall) {
-        let is_space = |character| matches!(character, ' ' | '\t');
-        let (start, end) = (call.span.start, call.span.end);
-        let before = self.source.get(..start).unwrap_or_default();
-        let after = self.source.get(end..).unwrap_or_default();
-        let line = before.trim_end_matches(is_space);
-        let stands_alone = (line.is_empty() || line.ends_with(['\n', '\r']))
-            && (after.is_empty() || after.trim_start_matches(is_space).starts_with(['\n', '\r']));
-        let trims = self.source.get(start + 2..end).is_some_and(|tag| tag.trim_start().starts_with('~'));
-        if call.body.is_none() && line.len() < before.len() && !stands_alone && !trims {
-            self.replace(start..start, "{{!}}");
+        if is_indented_within_line(self.source, call) {
+            self.replace(call.span.start..call.span.start, "{{!}}");
         }
     }
 
@@ -197,14 +189,28 @@ impl Rewriter<'_> {
     }
 }
 
-/// Limits the output of every partial, and returns the number of tags; `None` where an interpolation is not rewritten.
-fn guard_partials(tree: &mut Tree) -> Option<usize> {
+/// Whether Handlebars would indent the lines of a partial that has no line of its own.
+pub(super) fn is_indented_within_line(source: &str, call: &PartialCall) -> bool {
+    let is_space = |character| matches!(character, ' ' | '\t');
+    let (start, end) = (call.span.start, call.span.end);
+    let before = source.get(..start).unwrap_or_default();
+    let after = source.get(end..).unwrap_or_default();
+    let line = before.trim_end_matches(is_space);
+    let stands_alone = (line.is_empty() || line.ends_with(['\n', '\r']))
+        && (after.is_empty() || after.trim_start_matches(is_space).starts_with(['\n', '\r']));
+    let trims = source.get(start + 2..end).is_some_and(|tag| tag.trim_start().starts_with('~'));
+    call.body.is_none() && line.len() < before.len() && !stands_alone && !trims
+}
+
+/// Limits the output of every partial, and returns the number of tags; `None` where an interpolation is not rewritten to
+/// one of these helpers.
+pub(super) fn guard_partials(tree: &mut Tree, printers: &[&str]) -> Option<usize> {
     let mut tags = 0;
     for element in &mut tree.elements {
         let bodies = match &mut *element {
             Element::RawString(_) | Element::Comment(_) => continue,
             Element::Expression(call) | Element::HtmlExpression(call) => {
-                (call.name.as_name() == Some(PRINT)).then_some([None, None])?
+                call.name.as_name().filter(|name| printers.contains(name)).map(|_| [None, None])?
             }
             Element::HelperBlock(block) => [block.template.as_mut(), block.inverse.as_mut()],
             Element::DecoratorBlock(inner) | Element::PartialExpression(inner) | Element::PartialBlock(inner) => {
@@ -214,7 +220,7 @@ fn guard_partials(tree: &mut Tree) -> Option<usize> {
         };
         tags += 1;
         for body in bodies.into_iter().flatten() {
-            tags += guard_partials(body)?;
+            tags += guard_partials(body, printers)?;
         }
         if matches!(element, Element::PartialExpression(_) | Element::PartialBlock(_)) {
             wrap_in_guard(element);

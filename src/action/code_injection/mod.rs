@@ -2,7 +2,6 @@
 //!
 //! Values as environment variables of a script, or as `$1` in `bash -c 'text' name "{{x}}"`, are safe and allowed.
 
-mod suggestion;
 mod scan;
 mod syntax;
 mod option_argument;
@@ -18,45 +17,16 @@ use std::ops::Range;
 use super::exec::ExecElement;
 use super::stdin::{StdinSpec, value_location};
 use crate::compile::Compiler;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Severity};
 use crate::template::{OutputPiece, output_pieces};
 use crate::value_types::Scalar;
 use crate::yaml::{Location, Spanned};
 use programs::syntax_of;
+pub use programs::{is_interpreter, takes_values_behind, value_use};
 use scan::{ArgRole, ArgvWord, CodeFinding, VALUE_MARKER, scan};
 use syntax::Operands;
+pub use syntax::ValueUse;
 pub(super) use variables::check_env;
-
-/// The language of code, which decides how a script reads a value.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Language {
-    /// For a shell of this machine.
-    Shell,
-    /// For a shell of another machine.
-    Remote,
-    /// The words of a command.
-    #[default]
-    Command,
-    PowerShell,
-    Python,
-    Node,
-    Perl,
-    Ruby,
-    Php,
-    Lua,
-    R,
-    Awk,
-    Sed,
-    Jq,
-    Sql,
-    /// A language without access to the environment.
-    Other,
-    /// That of a program that is not known, if it is code at all.
-    Unknown,
-}
-
-/// How many conditional elements are expanded in all combinations.
-const MAX_CHOICES: usize = 6;
 
 /// One element of argv.
 #[derive(Clone)]
@@ -109,7 +79,7 @@ pub(super) fn check_argv(
     let has_value =
         |text: &Spanned<String>| compile_item(text, text.location, None, compiler).word.text.contains(VALUE_MARKER);
     let stdin_at = stdin.and_then(|stdin| value_location(stdin, has_value));
-    for argv in combinations(elements, compiler) {
+    for argv in expansions(elements, compiler) {
         let words = argv.iter().map(|item| item.word.clone()).collect();
         for finding in scan(words, stdin_at.is_some()).into_iter().filter(|finding| finding.holds_value) {
             report_finding(&finding, &argv, stdin_at, compiler);
@@ -119,7 +89,7 @@ pub(super) fn check_argv(
 
 /// The elements that are code, with or without values: shell variables in them are intended.
 pub(super) fn code_spans(elements: &[Spanned<ExecElement>], compiler: &Compiler<'_>) -> Vec<Location> {
-    let argvs = combinations(elements, compiler);
+    let argvs = expansions(elements, compiler);
     let findings = argvs.iter().flat_map(|argv| {
         let words = argv.iter().map(|item| item.word.clone()).collect();
         scan(words, false).into_iter().filter_map(|finding| match finding.role {
@@ -130,45 +100,34 @@ pub(super) fn code_spans(elements: &[Spanned<ExecElement>], compiler: &Compiler<
     findings.collect()
 }
 
-/// Every argv that the elements may expand to.
-fn combinations(elements: &[Spanned<ExecElement>], compiler: &Compiler<'_>) -> Vec<Vec<ArgvItem>> {
-    let mut all: Vec<Vec<ArgvItem>> = vec![Vec::new()];
-    let mut choices = 0;
-    for element in elements {
-        let ways = expansions(element, compiler);
-        choices += usize::from(ways.len() > 1);
-        let ways = if choices > MAX_CHOICES { vec![ways.concat()] } else { ways };
-        if let [way] = ways.as_slice() {
-            all.iter_mut().for_each(|argv| argv.extend_from_slice(way));
-            continue;
-        }
-        all = all.iter().flat_map(|argv| ways.iter().map(|way| [argv.as_slice(), way].concat())).collect();
-    }
-    for argv in &mut all {
-        let mut behind = false;
+/// The argv in which all conditions hold, and the one in which none does.
+fn expansions(elements: &[Spanned<ExecElement>], compiler: &Compiler<'_>) -> Vec<Vec<ArgvItem>> {
+    let has_choice = elements.iter().any(|element| matches!(element.value, ExecElement::ElementGroup(_)));
+    let expand = |holds: bool| -> Vec<ArgvItem> {
+        let mut argv: Vec<ArgvItem> = elements.iter().flat_map(|element| items_of(element, holds, compiler)).collect();
         let ends_options =
             !argv.iter().any(|item| syntax_of(&item.source).is_some_and(|syntax| syntax.ignores_double_dash));
-        for item in argv {
+        let mut behind = false;
+        for item in &mut argv {
             // After `--` any value may begin with `-`, whatever the program makes of it.
             item.word.may_start_with_dash |= behind;
             behind |= ends_options && item.source == "--";
         }
-    }
-    all
+        argv
+    };
+    if has_choice { vec![expand(true), expand(false)] } else { vec![expand(true)] }
 }
 
-/// The words that one element may expand to.
-fn expansions(element: &Spanned<ExecElement>, compiler: &Compiler<'_>) -> Vec<Vec<ArgvItem>> {
+/// The words of one element, where its condition holds or not.
+fn items_of(element: &Spanned<ExecElement>, holds: bool, compiler: &Compiler<'_>) -> Vec<ArgvItem> {
     let choice = match &element.value {
-        ExecElement::Template(Scalar(text)) => return vec![vec![compile_item(text, element.location, None, compiler)]],
+        ExecElement::Template(Scalar(text)) => return vec![compile_item(text, element.location, None, compiler)],
         ExecElement::ElementGroup(choice) => choice,
     };
     let each = choice.each.as_ref().map(|name| name.value.as_str());
-    let items = |list: &Option<Vec<Spanned<Scalar>>>| {
-        let list = list.as_deref().unwrap_or_default();
-        list.iter().map(|text| compile_item(&text.value.0, text.location, each, compiler)).collect::<Vec<ArgvItem>>()
-    };
-    vec![items(&choice.then), items(&choice.otherwise)]
+    let list = if holds { &choice.then } else { &choice.otherwise };
+    let list = list.as_deref().unwrap_or_default();
+    list.iter().map(|text| compile_item(&text.value.0, text.location, each, compiler)).collect()
 }
 
 /// One element as it is known at load: `{{env.NAME}}` is what it is now. `each` is the argument whose item `this` is.
@@ -205,7 +164,7 @@ fn has_fixed_values(path: &[String], compiler: &Compiler<'_>) -> bool {
 fn expands_variables(elements: &[Spanned<ExecElement>], compiler: &Compiler<'_>) -> bool {
     let expands =
         |item: &ArgvItem| syntax_of(&item.word.text).is_some_and(|syntax| syntax.operands == Operands::Variables);
-    combinations(elements, compiler).iter().flatten().any(expands)
+    expansions(elements, compiler).iter().flatten().any(expands)
 }
 
 fn env_value(path: &[String], compiler: &Compiler<'_>) -> String {
@@ -218,7 +177,7 @@ fn report_finding(finding: &CodeFinding, argv: &[ArgvItem], stdin_at: Option<Loc
     let base_name = |item: &ArgvItem| item.word.text.rsplit(['/', '=']).next().unwrap_or_default().to_owned();
     let program = argv.get(finding.program).map(base_name).unwrap_or_default();
     let words = match finding.role {
-        ArgRole::Code(_) if finding.syntax.language == Language::Unknown => {
+        ArgRole::Code(_) if finding.syntax.names.is_empty() => {
             format!("`{program}` may read this element as code, and a value in it could become code itself")
         }
         ArgRole::Setting(_) => setting_message(argv, finding.word),
@@ -237,20 +196,24 @@ fn report_finding(finding: &CodeFinding, argv: &[ArgvItem], stdin_at: Option<Loc
     let from = finding.role.start();
     let item = argv.get(finding.word).filter(|_| finding.role != ArgRole::Stdin);
     let value = item.and_then(|item| Some((item, item.values.iter().find(|value| value.position >= from)?)));
-    let (span, help) = match (value, stdin_at) {
-        (Some((item, value)), _) => {
-            (compiler.span_within(item.at, value.range.clone()), suggestion::suggest(finding, argv, value))
-        }
+    let span = match (value, stdin_at) {
+        (Some((item, value)), _) => compiler.span_within(item.at, value.range.clone()),
         // A value in stdin, which the program or `xargs` reads.
-        (None, Some(stdin_at)) => (stdin_at.span(), suggestion::suggest_for_stdin(finding.syntax.language)),
+        (None, Some(stdin_at)) => stdin_at.span(),
         (None, None) => return,
     };
-    let diagnostic = match finding.syntax.language {
-        // Its code can only read, or it may be none.
-        Language::Jq | Language::Unknown => compiler.warning(Code::Unsafe, span, words),
-        _ => compiler.error(Code::Unsafe, span, words),
-    };
-    diagnostic.help(help);
+    let severity = if finding.syntax.only_warns { Severity::Warning } else { Severity::Error };
+    let diagnostic = compiler.load_context.report.add(severity, Code::Unsafe, span, words);
+    diagnostic.help(match finding.role {
+        ArgRole::Program => "name the program",
+        ArgRole::Option => "put `--` before it, or remove `allowDash`",
+        ArgRole::PipedFile => "redirect the file in a `script` (`< \"$NAME\"`)",
+        ArgRole::Setting(_) | ArgRole::ProgramOption(_) => "write its value here, or take it from `env`",
+        ArgRole::Code(_) | ArgRole::Stdin => {
+            "write it as a `script: { shell: PROGRAM, text: CODE }`, where arguments are environment variables, or pass \
+             the value as an argument after the code"
+        }
+    });
 }
 
 fn setting_message(argv: &[ArgvItem], word: usize) -> String {

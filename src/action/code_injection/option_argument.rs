@@ -1,6 +1,5 @@
 //! Reads one option of a program: whether what stands behind it is code, a program or something else.
 
-use super::Language;
 use super::scan::VALUE_MARKER;
 use super::syntax::{Operands, ProgramSyntax};
 
@@ -16,15 +15,8 @@ pub(super) enum OptionArgument {
     Unknown,
 }
 
-/// The module of `python3 -mNAME`.
-pub(super) fn attached_module(syntax: &ProgramSyntax, text: &str) -> Option<String> {
-    let is_python = syntax.language == Language::Python && syntax.value_flags.contains('m');
-    let module = text.strip_prefix("-m").filter(|module| is_python && !module.is_empty());
-    module.map(str::to_owned)
-}
-
 pub(super) fn is_option(text: &str, syntax: &ProgramSyntax) -> bool {
-    let plus = (syntax.operands == Operands::Shell || syntax.code_options.contains(&"+")) && text.starts_with('+');
+    let plus = syntax.operands == Operands::Shell && text.starts_with('+');
     text.len() > 1 && (text.starts_with('-') || plus)
 }
 
@@ -52,9 +44,6 @@ pub(super) fn option_letters<'a>(syntax: &ProgramSyntax, text: &'a str) -> &'a s
 }
 
 pub(super) fn option_argument(syntax: &ProgramSyntax, text: &str) -> OptionArgument {
-    if text.starts_with('+') && syntax.code_options.contains(&"+") {
-        return OptionArgument::Code(Some(1));
-    }
     // A name with one dash is written with two as well, where a parser takes both: `go build --toolexec=…`.
     let is_listed = |list: &[&str], name: &str| {
         list.contains(&name) || name.strip_prefix('-').is_some_and(|name| name.len() > 2 && list.contains(&name))

@@ -1,7 +1,6 @@
 //! Reads the table of programs, `programs.txt`.
 
-use super::Language;
-use super::syntax::{Operands, ProgramSyntax};
+use super::syntax::{Operands, ProgramSyntax, ValueUse};
 
 /// Reads the rows of a table. A word that ends with `:` is the names of the next row, all others are its keys.
 ///
@@ -39,8 +38,9 @@ fn read_key(programs: &mut [ProgramSyntax], word: &'static str) -> Option<()> {
     let row = if program.subcommands.is_empty() { program } else { program.subcommands.last_mut()? };
     match key {
         "like" => *row = ProgramSyntax { names: row.names.clone(), ..known? },
-        "language" => row.language = language(value)?,
+        "severity" if value == "warning" => row.only_warns = true,
         "operands" => row.operands = operands(value)?,
+        "values" => row.values = value_use(value)?,
         "code-flags" => row.code_flags = value,
         "program-flags" => row.program_flags = value,
         "value-flags" => row.value_flags = value,
@@ -63,6 +63,7 @@ fn list_of_key<'a>(row: &'a mut ProgramSyntax, key: &str) -> Option<&'a mut Vec<
         "two-value-options" => Some(&mut row.two_value_options),
         "setting-options" => Some(&mut row.setting_options),
         "code-settings" => Some(&mut row.code_settings),
+        "commands" => Some(&mut row.commands),
         _ => None,
     }
 }
@@ -71,25 +72,14 @@ fn split_list(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.split(',').filter(|word| !word.is_empty())
 }
 
-fn language(name: &str) -> Option<Language> {
-    Some(match name {
-        "shell" => Language::Shell,
-        "remote" => Language::Remote,
-        "powershell" => Language::PowerShell,
-        "python" => Language::Python,
-        "node" => Language::Node,
-        "perl" => Language::Perl,
-        "ruby" => Language::Ruby,
-        "php" => Language::Php,
-        "lua" => Language::Lua,
-        "r" => Language::R,
-        "awk" => Language::Awk,
-        "sed" => Language::Sed,
-        "jq" => Language::Jq,
-        "sql" => Language::Sql,
-        "other" => Language::Other,
-        _ => return None,
-    })
+fn value_use(name: &str) -> Option<ValueUse> {
+    match name {
+        "none" => Some(ValueUse::None),
+        "data" => Some(ValueUse::Data),
+        "guarded" => Some(ValueUse::Guarded),
+        "script" => Some(ValueUse::Script),
+        _ => None,
+    }
 }
 
 fn operands(text: &'static str) -> Option<Operands> {
@@ -100,14 +90,13 @@ fn operands(text: &'static str) -> Option<Operands> {
         "shell" => Operands::Shell,
         "code" => Operands::Code,
         "stdin" => Operands::Stdin,
-        "editor" => Operands::Editor,
-        "bundle" => Operands::Bundle,
         "variables" => Operands::Variables,
         "joined" => Operands::Joined(detail.parse().ok()?),
         "subcommand" => Operands::Subcommand(split_list(detail).collect()),
         "program" => Operands::Program(detail.parse().ok()?),
         "xargs" => Operands::Xargs,
         "embedded" => Operands::Embedded(split_list(detail).collect()),
+        "data" => Operands::Data,
         "anywhere" => Operands::Anywhere,
         "powershell" => Operands::PowerShell,
         _ => return None,
@@ -121,6 +110,6 @@ mod tests {
     #[test]
     fn unknown_key_names_its_word() {
         assert_eq!(read_programs("sh: code-flag=c").unwrap_err(), "code-flag=c");
-        assert_eq!(read_programs("language=shell").unwrap_err(), "language=shell");
+        assert_eq!(read_programs("operands=shell").unwrap_err(), "operands=shell");
     }
 }

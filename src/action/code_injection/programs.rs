@@ -2,9 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::Language;
 use super::program_table::read_programs;
-use super::syntax::{Operands, ProgramSyntax};
+use super::syntax::{Operands, ProgramSyntax, ValueUse};
 
 const TABLE: &str = include_str!("programs.txt");
 
@@ -15,7 +14,7 @@ pub(super) const PATTERN_PROGRAMS: &[&str] = &["grep", "egrep", "fgrep", "zgrep"
 
 /// What is known of a program that is not in the table.
 pub(super) static UNKNOWN_PROGRAM: LazyLock<ProgramSyntax> = LazyLock::new(|| ProgramSyntax {
-    language: Language::Unknown,
+    only_warns: true,
     program_options: vec![
         "--exec-path", "--rsh", "--pager", "--editor", "--askpass", "--shell", "--upload-pack", "--receive-pack",
         "--compress-program", "--use-compress-program",
@@ -24,11 +23,8 @@ pub(super) static UNKNOWN_PROGRAM: LazyLock<ProgramSyntax> = LazyLock::new(|| Pr
 });
 
 /// A program of which no value is safe, for nobody knows how it reads its words.
-pub(super) static UNREADABLE_PROGRAM: LazyLock<ProgramSyntax> = LazyLock::new(|| ProgramSyntax {
-    language: Language::Other,
-    operands: Operands::Unreadable,
-    ..ProgramSyntax::default()
-});
+pub(super) static UNREADABLE_PROGRAM: LazyLock<ProgramSyntax> =
+    LazyLock::new(|| ProgramSyntax { operands: Operands::Unreadable, ..ProgramSyntax::default() });
 
 /// The rows of a table; one that cannot be read refuses every value, whatever the program.
 fn read_or_refuse(table: &'static str) -> Vec<ProgramSyntax> {
@@ -53,6 +49,29 @@ fn find_syntax<'a>(programs: &'a [ProgramSyntax], program: &str) -> Option<&'a P
     let plain = plain.strip_suffix("-static").unwrap_or(plain).trim_end_matches('-');
     let is_named = |syntax: &&ProgramSyntax| syntax.names.contains(&plain) || syntax.names.contains(&name);
     programs.iter().find(|syntax| syntax.operands == Operands::Unreadable || is_named(syntax))
+}
+
+/// How a command of a pack may have values among the arguments of a program, which is named as it is without a path.
+pub fn value_use(program: &str) -> ValueUse {
+    let syntax = syntax_of(program).filter(|syntax| is_exact(syntax, program));
+    syntax.map(|syntax| syntax.values).unwrap_or_default()
+}
+
+/// Whether a program takes values behind these words; `word` gives each that is fixed.
+pub fn takes_values_behind<'w>(program: &str, word: impl Fn(usize) -> Option<&'w str>) -> bool {
+    let begins = |command: &str| command.split('_').enumerate().all(|(nth, part)| word(nth) == Some(part));
+    syntax_of(program)
+        .is_some_and(|syntax| syntax.commands.is_empty() || syntax.commands.iter().any(|command| begins(command)))
+}
+
+/// Whether a program runs the code of a file that its arguments name, whatever its version is.
+pub fn is_interpreter(program: &str) -> bool {
+    syntax_of(program).is_some_and(ProgramSyntax::is_interpreter)
+}
+
+/// Whether a name has no version but that of an interpreter: `cat2` may be any program.
+fn is_exact(syntax: &ProgramSyntax, program: &str) -> bool {
+    !program.contains('/') && (syntax.names.contains(&program) || syntax.values == ValueUse::Script)
 }
 
 #[cfg(test)]

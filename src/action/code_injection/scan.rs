@@ -142,8 +142,8 @@ impl ArgvScan {
             return;
         }
         match syntax_of(self.text(range.start)) {
-            Some(syntax) => self.scan_known(syntax, range),
-            None => self.scan_unknown(range),
+            Some(syntax) if syntax.operands != Operands::Data => self.scan_known(syntax, range),
+            _ => self.scan_unknown(range),
         }
     }
 
@@ -238,7 +238,7 @@ impl ArgvScan {
                 !program_scan.has_code && !program_scan.stdin && program_scan.operands == 0
             }
             Operands::Joined(before) => program_scan.operands <= before && before > 0 && !program_scan.has_code,
-            Operands::Stdin | Operands::Editor => !program_scan.has_code && !program_scan.stdin,
+            Operands::Stdin => !program_scan.has_code && !program_scan.stdin,
             _ => false,
         };
         if reads_stdin {
@@ -278,12 +278,7 @@ impl ArgvScan {
                 self.scan_variable(program_scan, at);
                 Some(at + 1)
             }
-            Operands::Editor if is_value(self.text(at)) => {
-                self.push(program_scan, at, ArgRole::Code(0));
-                Some(at + 1)
-            }
-            Operands::Bundle if at == program_scan.program + 1 => Some(self.scan_bundle(program_scan, rest)),
-            Operands::Mixed | Operands::Bundle | Operands::Code | Operands::Stdin | Operands::Editor => Some(at + 1),
+            Operands::Mixed | Operands::Code | Operands::Stdin => Some(at + 1),
             Operands::File if program_scan.pipes => {
                 self.scan_piped_file(program_scan, at);
                 Some(at + 1)

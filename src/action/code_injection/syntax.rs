@@ -1,14 +1,12 @@
 //! How programs read their arguments: which are options, code, files and other programs. The programs are in `programs.txt`.
 
-use super::Language;
-
 /// How a program reads its arguments.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ProgramSyntax {
     /// What it is called, without the version.
     pub(super) names: Vec<&'static str>,
-    /// What its code is written in.
-    pub(super) language: Language,
+    /// Whether a value in its code is only a warning: the code can only read, or it may be none.
+    pub(super) only_warns: bool,
     /// Letters of short options that take code.
     pub(super) code_flags: &'static str,
     /// Names of options that take code: with `--` as they may be shortened, else the whole word.
@@ -41,8 +39,28 @@ pub(super) struct ProgramSyntax {
     pub(super) code_settings: Vec<&'static str>,
     /// What the words are that are no options.
     pub(super) operands: Operands,
+    /// How values may be among its arguments in a command of a pack.
+    pub(super) values: ValueUse,
+    /// The words behind which they may, of those with [`ValueUse::Guarded`]; all without any.
+    pub(super) commands: Vec<&'static str>,
     /// How subcommands read theirs, where that differs from the program.
     pub(super) subcommands: Vec<ProgramSyntax>,
+}
+
+/// How values may be among the arguments of a program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ValueUse {
+    /// Not at all: one may be read as code.
+    #[default]
+    Refused,
+    /// Not at all, but the program reads no code from stdin.
+    None,
+    /// Anywhere.
+    Data,
+    /// Where they do not begin with `-`, and no option runs a program or writes a file.
+    Guarded,
+    /// Behind the file of a script.
+    Script,
 }
 
 /// What a program makes of the words that are no options.
@@ -59,10 +77,6 @@ pub(super) enum Operands {
     Code,
     /// No code; without an option that gives it, code is read from stdin.
     Stdin,
-    /// Files, before which `+` or `!` makes a word code; without an option that gives it, code is read from stdin.
-    Editor,
-    /// Options may stand behind them, and the first may be letters of options without `-`.
-    Bundle,
     /// Variables whose values the program expands, where there is `=` in a word.
     Variables,
     /// This many words, then code: all remaining words, joined.
@@ -79,15 +93,21 @@ pub(super) enum Operands {
     Anywhere,
     /// As PowerShell reads them.
     PowerShell,
+    /// No code at all.
+    Data,
     /// Code, whatever they look like: how they are read is not known.
     Unreadable,
 }
 
 impl ProgramSyntax {
-    /// Whether it runs code of its arguments or of a file.
+    /// Whether it runs code of its arguments, or of a file that they name.
     pub(super) fn is_interpreter(&self) -> bool {
-        let languages = [Language::Python, Language::Perl, Language::Ruby, Language::Node, Language::Php];
-        self.operands == Operands::Shell || self.operands == Operands::File && languages.contains(&self.language)
+        matches!(self.operands, Operands::Shell | Operands::File)
+    }
+
+    /// Whether it is an interpreter, or starts what may be one.
+    pub(super) fn reads_code_or_starts_programs(&self) -> bool {
+        self.is_interpreter() || matches!(self.operands, Operands::Code | Operands::Program(_) | Operands::Xargs)
     }
 
     /// How a subcommand reads its words, where a row says so.

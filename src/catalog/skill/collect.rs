@@ -14,7 +14,7 @@ use crate::digest::sha256;
 use crate::files::{FileEntry, Folder, Globs, WalkOutcome, mime_of, rfc3339};
 use crate::load::LoadedPack;
 use crate::manifest;
-use crate::pack_format::{ForeignSkill, README_GLOB};
+use crate::pack_format::{ImportedSkill, README_GLOB};
 use crate::yaml::{Location, Spanned};
 
 use super::front_matter::{SkillRules, check_front_matter};
@@ -58,7 +58,7 @@ struct SkillsDir<'a> {
     walked: WalkOutcome,
     pack_context: &'a Arc<PackContext>,
     /// Whether it is a pack of another program, whose invalid skills are served but not listed.
-    is_foreign: bool,
+    is_imported: bool,
     /// What their URIs begin with.
     uri_prefix: String,
 }
@@ -104,21 +104,21 @@ impl SkillCollector {
     }
 
     /// Takes the skills of a pack of another program, and returns the links to their files.
-    pub(in crate::catalog) fn add_foreign_pack(
+    pub(in crate::catalog) fn add_imported_pack(
         &mut self,
         pack: &LoadedPack,
         pack_context: &Arc<PackContext>,
         compiler: &mut Compiler<'_>,
     ) -> SkillLinks {
-        let skills = &pack.foreign_skills;
+        let skills = &pack.imported_skills;
         if skills.is_empty() {
             return SkillLinks::default();
         }
         self.is_declared = true;
-        let Some(dir) = open_foreign_pack(pack, pack_context, compiler) else { return SkillLinks::default() };
+        let Some(dir) = open_imported_pack(pack, pack_context, compiler) else { return SkillLinks::default() };
         let mut front_matters = FrontMatters::new();
         let mut contents = FileDigests::new();
-        for ForeignSkill { name, folder, file } in skills {
+        for ImportedSkill { name, folder, file } in skills {
             let rules = SkillRules { folder: name, effect: "not in `skills/list`", is_parsed: true };
             let front_matter = check_front_matter(*file, &rules, compiler);
             let is_read =
@@ -313,7 +313,7 @@ impl SkillsDir<'_> {
     }
 
     fn skip_skill<T>(&self, folder: &str, why: &str, compiler: &mut Compiler<'_>) -> Option<T> {
-        let message = match self.is_foreign {
+        let message = match self.is_imported {
             true => format!("files of skill `{folder}` not served: {why}"),
             false => format!("skill `{folder}` skipped: {why}"),
         };
@@ -347,7 +347,7 @@ fn open_skills_dir<'a>(
         at: dir.location,
         walked,
         pack_context,
-        is_foreign: false,
+        is_imported: false,
         uri_prefix: String::new(),
     };
     opened.watch(compiler);
@@ -355,23 +355,23 @@ fn open_skills_dir<'a>(
 }
 
 /// Opens a pack of another program, and has the files of its skills watched.
-fn open_foreign_pack<'a>(
+fn open_imported_pack<'a>(
     pack: &LoadedPack,
     pack_context: &'a Arc<PackContext>,
     compiler: &mut Compiler<'_>,
 ) -> Option<SkillsDir<'a>> {
     let folder = pack.pack.folder.clone();
     let mut walked = walk_skills(&folder, &[README_GLOB], pack.at, compiler)?;
-    let skills: HashSet<&str> = pack.foreign_skills.iter().map(|skill| skill.folder.as_str()).collect();
+    let skills: HashSet<&str> = pack.imported_skills.iter().map(|skill| skill.folder.as_str()).collect();
     walked.files.retain(|entry| is_below_any(&entry.path, |folder| skills.contains(folder)));
     walked.folders.retain(|folder| is_below_any(&format!("{folder}/"), |folder| skills.contains(folder)));
     // A skill that is the whole pack needs a folder too.
-    let whole = pack.foreign_skills.iter().find(|skill| skill.folder.is_empty());
+    let whole = pack.imported_skills.iter().find(|skill| skill.folder.is_empty());
     let names = [Some(pack.prefix.as_str()), whole.map(|skill| skill.name.as_str())];
     let uri_prefix =
         names.into_iter().flatten().filter(|name| !name.is_empty()).map(|name| format!("{name}/")).collect();
     let path = PathBuf::new();
-    let mut opened = SkillsDir { folder, path, at: pack.at, walked, pack_context, is_foreign: true, uri_prefix };
+    let mut opened = SkillsDir { folder, path, at: pack.at, walked, pack_context, is_imported: true, uri_prefix };
     opened.watch(compiler);
     Some(opened)
 }

@@ -1,43 +1,45 @@
 //! `dotprompt`: the executable prompts of Genkit.
 //!
-//! Its templates are those of Handlebars as JavaScript renders them, so they have an interpreter of their own: its output
-//! is no text with marks in it, but text, roles and media, which no value can forge.
+//! Its templates are those of handlebars.js, which folio's own parser reads. They are split into messages at `{{role}}` when
+//! they are loaded, so that no value can make a role. One within a block or a partial is a mark that no value can have.
 
-mod expression;
 mod message;
-mod parse;
 mod partials;
-mod render;
 mod schema;
-mod scope;
-mod token;
-mod tree;
-mod value;
-mod variables;
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use self::partials::{Partials, is_partial};
+pub use self::message::{ImportedContent, ImportedMessage};
+use self::message::{add_part, role_behind};
+use self::partials::{Partials, is_partial, span_of};
 use self::schema::{InputField, input_fields};
-use self::tree::Node;
-use self::variables::MAX_NODES;
 use super::front_matter::split_leading_front_matter;
 use super::naming::{argument_name, path_below};
-use super::{ForeignArgument, ForeignBody, ForeignFile, ForeignMessage, ForeignPrompt, PackFolder, PackFormat};
-use crate::budget::{Budget, BudgetExceeded};
+use super::placeholders::{ArgumentCollector, text_argument};
+use super::template_text::ValueCollector;
+use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat};
+use crate::budget::Budget;
 use crate::diagnostic::{Code, Report, Span};
 use crate::digest::Digest;
-use crate::yaml::Location;
+use crate::manifest::{Argument, Arguments, Prompt};
+use crate::template::{JsPart, JsTemplates, RenderError, TemplateError};
+use crate::value_types::Role;
+use crate::yaml::{Location, Spanned};
+
+/// How many nodes a template may have with its partials.
+const MAX_NODES: usize = 200_000;
 
 /// `**/*.prompt`: named after the path below the last `prompts/`. `_NAME.prompt` is a partial.
 pub(super) struct Dotprompt;
 
 /// A template with its variables.
 pub struct DotpromptTemplate {
-    nodes: Vec<Node>,
+    /// What each says, in order.
+    parts: Vec<(Role, JsPart)>,
+    templates: Arc<JsTemplates>,
     variables: IndexMap<String, Variable>,
     /// Changes with the text, or that of a partial.
     digest: u64,
@@ -63,7 +65,7 @@ impl PackFormat for Dotprompt {
         &["**/*.prompt"]
     }
 
-    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
+    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ImportedPrompt> {
         let mut partials = Partials::new(&folder.files);
         let partials_hash = partials_digest(&folder.files);
         let mut prompts = Vec::new();
@@ -75,11 +77,28 @@ impl PackFormat for Dotprompt {
             let written = PromptFile { file, keys, body, partials_hash };
             prompts.extend(written.read(&mut partials, report));
         }
-        prompts
+        let templates = Arc::new(JsTemplates::new(partials.into_sources()));
+        prompts.into_iter().map(|prompt| prompt.into_imported(&templates)).collect()
     }
 }
 
-fn partials_digest(files: &[ForeignFile]) -> u64 {
+/// A prompt whose partials are not complete yet.
+struct ParsedPrompt {
+    prompt: ImportedPrompt,
+    parts: Vec<(Role, JsPart)>,
+    variables: IndexMap<String, Variable>,
+    digest: u64,
+}
+
+impl ParsedPrompt {
+    fn into_imported(self, templates: &Arc<JsTemplates>) -> ImportedPrompt {
+        let ParsedPrompt { prompt, parts, variables, digest } = self;
+        let template = DotpromptTemplate { parts, templates: templates.clone(), variables, digest };
+        ImportedPrompt { dotprompt: Some(Arc::new(template)), ..prompt }
+    }
+}
+
+fn partials_digest(files: &[ImportedFile]) -> u64 {
     let mut digest = Digest::new("partials");
     for file in files.iter().filter(|file| is_partial(&file.path)) {
         digest.update(file.path.as_bytes());
@@ -90,7 +109,7 @@ fn partials_digest(files: &[ForeignFile]) -> u64 {
 
 /// A file with a prompt.
 struct PromptFile<'f> {
-    file: &'f ForeignFile,
+    file: &'f ImportedFile,
     keys: Map<String, Value>,
     /// Where its template begins.
     body: usize,
@@ -99,7 +118,7 @@ struct PromptFile<'f> {
 }
 
 impl PromptFile<'_> {
-    fn read(&self, partials: &mut Partials<'_>, report: &mut Report) -> Option<ForeignPrompt> {
+    fn read(&self, partials: &mut Partials<'_>, report: &mut Report) -> Option<ParsedPrompt> {
         let whole = self.file.text.get(self.body..)?;
         // Below front matter, white space around the template is none of it.
         let text = if self.body > 0 { whole.trim() } else { whole };
@@ -108,19 +127,15 @@ impl PromptFile<'_> {
             report.warning(Code::MissingKey, Span::new(self.file.id, start, start), "no text: prompt skipped");
             return None;
         }
-        let nodes = match partials.parse(&self.file.path, text, report) {
-            Ok(nodes) => nodes,
-            Err(error) => {
-                let place = Span::new(self.file.id, start + error.at.start, start + error.at.end);
-                report.warning(Code::Syntax, place, format!("{}: prompt skipped", error.message));
-                return None;
-            }
-        };
-        let Some((used, unknown_data)) = variables::variables(&nodes) else {
+        let source = partials.parse(&self.file.path, text, report);
+        let source = source.map_err(|error| self.report_skipped(&error, start, report)).ok()?;
+        let Some((used, unknown_data)) = source.variables(partials.sources(), MAX_NODES) else {
             let message = format!("more than {MAX_NODES} texts, values and blocks: prompt skipped");
             report.warning(Code::TooLarge, Span::new(self.file.id, start, start), message);
             return None;
         };
+        let parts = source.split().map_err(|error| self.report_skipped(&error, start, report)).ok()?;
+        let parts = parts.into_iter().map(|(marker, part)| (role_behind(marker.as_ref()), part)).collect();
         for name in unknown_data {
             let at = start + text.find(&format!("@{name}")).unwrap_or_default();
             report
@@ -131,32 +146,41 @@ impl PromptFile<'_> {
         let digest = Digest::new("dotprompt")
             .chain_update(self.file.text.as_bytes())
             .chain_update(&self.partials_hash.to_be_bytes());
-        let template = DotpromptTemplate { nodes, variables, digest: digest.finish_u64() };
         let description = self.keys.get("description").and_then(Value::as_str).map(str::trim);
-        let prompt = ForeignPrompt {
-            name: path_below(&self.file.path, "prompts", ".prompt").to_owned(),
-            title: None,
+        let prompt = Prompt {
             description: description.filter(|text| !text.is_empty()).map(str::to_owned),
             arguments,
-            body: ForeignBody::Dotprompt(Arc::new(template)),
-            at: Location::start_of(self.file.id),
+            ..Prompt::default()
         };
-        prompt.with_few_arguments(report)
+        let name = path_below(&self.file.path, "prompts", ".prompt").to_owned();
+        let prompt = Spanned::new(prompt, Location::start_of(self.file.id));
+        let prompt = ImportedPrompt::of_text(name, prompt, ValueCollector::default());
+        let prompt = prompt.with_few_arguments(report)?;
+        Some(ParsedPrompt { prompt, parts, variables, digest: digest.finish_u64() })
+    }
+
+    /// Reports an error of the template, which begins at `start`.
+    fn report_skipped(&self, error: &TemplateError, start: usize, report: &mut Report) {
+        let message = format!("{}: prompt skipped", error.message);
+        report.warning(Code::Syntax, span_of(error, self.file, start), message);
     }
 
     /// The variables: those that are declared, then others that the template uses.
-    fn variables(&self, used: variables::Variables) -> (IndexMap<String, Variable>, Vec<ForeignArgument>) {
+    fn variables(&self, used: IndexMap<String, bool>) -> (IndexMap<String, Variable>, Arguments) {
         let input = self.keys.get("input");
         let defaults = input.and_then(|input| input.get("default")).and_then(Value::as_object);
         let default = |name: &str| defaults.and_then(|defaults| defaults.get(name)).cloned();
         let mut variables = IndexMap::new();
-        let mut arguments = Vec::new();
+        let mut arguments = ArgumentCollector::new(Location::start_of(self.file.id));
         for InputField { name, description, schema, required, default: own } in
             input.and_then(|input| input.get("schema")).map(input_fields).unwrap_or_default()
         {
             let (argument, default) = (argument_name(&name), default(&name).or(own));
             let required = required && default.is_none();
-            arguments.push(ForeignArgument { name: argument.clone(), description, required, schema: Some(schema) });
+            let keyword = |key: &str| schema.get(key).cloned().map(Box::new);
+            let (kind, choices) = (keyword("type"), keyword("enum"));
+            let required = Some(required);
+            arguments.add(&argument, Argument { description, required, kind, choices, ..Argument::default() });
             variables.insert(name, Variable { argument, is_structured: false, default });
         }
         for (name, is_structured) in used {
@@ -164,7 +188,7 @@ impl PromptFile<'_> {
                 continue;
             }
             let argument = argument_name(&name);
-            arguments.push(ForeignArgument::optional(argument.clone()));
+            arguments.add(&argument, text_argument(None, false));
             variables.insert(name.clone(), Variable { argument, is_structured, default: default(&name) });
         }
         for (name, value) in defaults
@@ -176,24 +200,21 @@ impl PromptFile<'_> {
             let variable = Variable { argument: String::new(), is_structured: false, default: Some(value.clone()) };
             variables.insert(name.clone(), variable);
         }
-        (variables, arguments)
+        (variables, arguments.into_arguments())
     }
 }
 
 impl DotpromptTemplate {
-    pub(super) fn digest(&self) -> u64 {
+    /// Changes with its text, or that of a partial.
+    pub fn digest(&self) -> u64 {
         self.digest
     }
 
     /// Its messages with these values.
     ///
     /// # Errors
-    /// The budget is exhausted.
-    pub fn render(
-        &self,
-        arguments: &Map<String, Value>,
-        budget: &Budget,
-    ) -> Result<Vec<ForeignMessage>, BudgetExceeded> {
+    /// A limit is exceeded.
+    pub fn render(&self, arguments: &Map<String, Value>, budget: &Budget) -> Result<Vec<ImportedMessage>, RenderError> {
         let mut root = Map::new();
         for (name, variable) in &self.variables {
             let value = arguments.get(&variable.argument).filter(|value| !value.is_null());
@@ -203,7 +224,11 @@ impl DotpromptTemplate {
                 root.insert(name.clone(), value);
             }
         }
-        Ok(message::messages(render::render(&self.nodes, &Value::Object(root), budget)?))
+        let (root, mut messages) = (Value::Object(root), Vec::new());
+        for (role, part) in &self.parts {
+            add_part(&mut messages, *role, self.templates.render(part, &root, budget)?);
+        }
+        Ok(messages)
     }
 }
 

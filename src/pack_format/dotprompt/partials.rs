@@ -1,23 +1,21 @@
 //! The partials of a pack: `_NAME.prompt`, in the nearest folder.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
 
-use super::parse::parse;
-use super::token::SyntaxError;
-use super::tree::Node;
 use crate::diagnostic::{Code, Report, Span};
-use crate::pack_format::ForeignFile;
+use crate::pack_format::ImportedFile;
 use crate::pack_format::front_matter::split_leading_front_matter;
+use crate::template::{JsSource, TemplateError, TemplateSpan};
 
 /// How deep partials may use one another.
 const MAX_DEPTH: usize = 12;
 
-/// The partials of a pack, each parsed once.
+/// The partials of a pack, each parsed once, when a prompt uses it.
 pub(super) struct Partials<'f> {
-    files: HashMap<&'f str, &'f ForeignFile>,
-    /// Those that were parsed; `None` for those with errors, which are reported.
-    parsed: HashMap<&'f str, Option<Arc<Vec<Node>>>>,
+    files: HashMap<&'f str, &'f ImportedFile>,
+    /// The names of those that were parsed, by path; `None` for those with errors, which are reported.
+    names: HashMap<&'f str, Option<String>>,
+    sources: BTreeMap<String, JsSource>,
     /// Those that are being parsed.
     open: Vec<&'f str>,
 }
@@ -27,19 +25,45 @@ pub(super) fn is_partial(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| name.starts_with('_'))
 }
 
+/// Where an error of a template is that begins at `start` of its file.
+pub(super) fn span_of(error: &TemplateError, file: &ImportedFile, start: usize) -> Span {
+    match &error.span {
+        TemplateSpan::Template(range) => Span::new(file.id, start + range.start, start + range.end),
+        TemplateSpan::Partial { .. } => Span::new(file.id, start, start),
+    }
+}
+
 impl<'f> Partials<'f> {
-    pub(super) fn new(files: &'f [ForeignFile]) -> Partials<'f> {
+    pub(super) fn new(files: &'f [ImportedFile]) -> Partials<'f> {
         let files = files.iter().filter(|file| is_partial(&file.path)).map(|file| (file.path.as_str(), file));
-        Partials { files: files.collect(), parsed: HashMap::new(), open: Vec::new() }
+        Partials { files: files.collect(), names: HashMap::new(), sources: BTreeMap::new(), open: Vec::new() }
     }
 
-    /// Parses a template that stands in this file.
-    pub(super) fn parse(&mut self, path: &str, text: &str, report: &mut Report) -> Result<Vec<Node>, SyntaxError> {
+    /// Parses a template that stands in this file, and its partials.
+    pub(super) fn parse(
+        &mut self,
+        path: &str,
+        text: &str,
+        report: &mut Report,
+    ) -> Result<JsSource, Box<TemplateError>> {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        parse(text, &mut |name| self.find(name, folder, report))
+        let mut source = JsSource::parse(text)?;
+        source.resolve_partials(&mut |name| self.find(name, folder, report))?;
+        Ok(source)
     }
 
-    fn find(&mut self, name: &str, folder: &str, report: &mut Report) -> Result<Arc<Vec<Node>>, String> {
+    /// Those that were parsed, by name.
+    pub(super) fn sources(&self) -> &BTreeMap<String, JsSource> {
+        &self.sources
+    }
+
+    /// All of them.
+    pub(super) fn into_sources(self) -> BTreeMap<String, JsSource> {
+        self.sources
+    }
+
+    /// The name under which a partial is kept.
+    fn find(&mut self, name: &str, folder: &str, report: &mut Report) -> Result<String, String> {
         let file = self.file(name, folder).ok_or_else(|| format!("unknown partial `{name}`"))?;
         let path = file.path.as_str();
         if self.open.contains(&path) {
@@ -48,31 +72,35 @@ impl<'f> Partials<'f> {
         if self.open.len() >= MAX_DEPTH {
             return Err(format!("partials nested deeper than {MAX_DEPTH} levels"));
         }
-        if !self.parsed.contains_key(path) {
+        if !self.names.contains_key(path) {
             self.open.push(path);
             let parsed = self.load(file, report);
             self.open.pop();
-            self.parsed.insert(path, parsed);
+            let kept = parsed.map(|source| {
+                let kept = format!("partial{}", self.sources.len());
+                self.sources.insert(kept.clone(), source);
+                kept
+            });
+            self.names.insert(path, kept);
         }
-        let parsed = self.parsed.get(path).cloned().flatten();
-        parsed.ok_or_else(|| format!("partial `{name}` has errors"))
+        self.names.get(path).cloned().flatten().ok_or_else(|| format!("partial `{name}` has errors"))
     }
 
-    fn load(&mut self, file: &'f ForeignFile, report: &mut Report) -> Option<Arc<Vec<Node>>> {
+    fn load(&mut self, file: &'f ImportedFile, report: &mut Report) -> Option<JsSource> {
         let (_, body) = split_leading_front_matter(file, report);
-        let text = file.text.get(body..)?;
-        match self.parse(&file.path, text, report) {
-            Ok(nodes) => Some(Arc::new(nodes)),
+        let parsed = self.parse(&file.path, file.text.get(body..)?, report);
+        match parsed.and_then(|source| source.split().map(|_| source)) {
+            Ok(source) => Some(source),
             Err(error) => {
-                let place = Span::new(file.id, body + error.at.start, body + error.at.end);
-                report.warning(Code::Syntax, place, format!("{}: partial skipped", error.message));
+                let message = format!("{}: partial skipped", error.message);
+                report.warning(Code::Syntax, span_of(&error, file, body), message);
                 None
             }
         }
     }
 
     /// The file of a partial, from this folder outwards.
-    fn file(&self, name: &str, folder: &str) -> Option<&'f ForeignFile> {
+    fn file(&self, name: &str, folder: &str) -> Option<&'f ImportedFile> {
         let (inner, last) = name.rsplit_once('/').map_or(("", name), |(inner, last)| (inner, last));
         let mut folder = Some(folder);
         while let Some(here) = folder {

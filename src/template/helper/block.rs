@@ -23,7 +23,7 @@ struct Iteration<'v> {
     value: &'v Value,
 }
 
-fn each(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
+pub(super) fn each(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
     let Some(collection) = call.helper.param(0) else { return Ok(()) };
     let length = match collection.value() {
         Value::Array(list) => list.len(),
@@ -132,7 +132,7 @@ fn block_context<'rc>(value: &PathAndJson<'rc>) -> Result<BlockContext<'rc>, Ren
     Ok(block)
 }
 
-fn with(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
+pub(super) fn with(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
     let Some(value) = call.helper.param(0) else { return Ok(()) };
     if !is_truthy(value.value()) {
         return call.render(call.helper.inverse());

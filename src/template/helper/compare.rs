@@ -31,6 +31,14 @@ pub(super) fn register(registry: &mut Handlebars<'static>) {
     }
 }
 
+/// Registers the blocks `ifEquals` and `unlessEquals`.
+pub(super) fn register_blocks(registry: &mut Handlebars<'static>) {
+    for (block, predicate) in [("ifEquals", "eq"), ("unlessEquals", "ne")] {
+        let test = PREDICATES.iter().find(|(name, _)| *name == predicate);
+        test.into_iter().for_each(|(_, test)| registry.register_helper(block, Box::new(PredicateHelper(*test))));
+    }
+}
+
 pub(super) fn is_predicate(name: &str) -> bool {
     PREDICATES.iter().any(|(known, _)| *known == name)
 }

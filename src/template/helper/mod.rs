@@ -13,12 +13,14 @@ mod encoding;
 mod number;
 mod time;
 mod print;
+mod js;
 
 use handlebars::Handlebars;
 
 pub(super) use argument::{HelperFn, HelperParams, HelperValue};
 pub(super) use collection::compile_pattern;
 pub(super) use encoding::is_uuid_version;
+pub(super) use js::{MEDIA, ROLE, TEXT, register_js};
 pub(super) use print::{GUARD, PRINT, READ_PATH, REQUIRE_PATH, empty_guard_block};
 pub use signature::HelperDoc;
 pub(super) use signature::{HelperForm, ParamKind, SecretUse, Signature};

@@ -117,7 +117,8 @@ fn charge_partial(context: &Context, rendering: &RenderContext<'_, '_>) -> Resul
     }
 }
 
-fn guard(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
+/// Renders a partial with a limit of its output.
+pub(super) fn guard(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
     charge_partial(call.context, call.rendering)?;
     call.with_limit(|call| call.render(call.helper.template()))
 }

@@ -21,11 +21,13 @@ pub(super) struct Cursor<'s> {
     pub depth: usize,
     /// The start of the current tag.
     pub tag: usize,
+    /// Whether sections such as `{{#a.b}}` are read, as handlebars.js does.
+    pub reads_sections: bool,
 }
 
 impl<'s> Cursor<'s> {
     pub fn new(source: &'s str) -> Cursor<'s> {
-        Cursor { source, at: 0, errors: Vec::new(), depth: 0, tag: 0 }
+        Cursor { source, at: 0, errors: Vec::new(), depth: 0, tag: 0, reads_sections: false }
     }
 
     pub fn rest(&self) -> &'s str {
@@ -62,6 +64,12 @@ impl<'s> Cursor<'s> {
         let rest = self.rest();
         self.at += rest.find(|c| !wanted(c)).unwrap_or(rest.len());
         start..self.at
+    }
+
+    /// Whether `^` is followed by the name of a section, and does not stand for `else`.
+    pub fn begins_inverse_section(&self) -> bool {
+        let name = self.rest().get(1..).unwrap_or_default().trim_start();
+        !name.starts_with(['}', '~'])
     }
 
     /// Whether a whole word is next.

@@ -138,7 +138,7 @@ impl Cursor<'_> {
     /// Handlebars parses any tag that starts with `else` as one.
     fn refuse_else(&mut self, path: &PathNode) -> ParseResult<()> {
         let text = self.slice(path.span.clone()).to_owned();
-        if !text.starts_with("else") {
+        if !text.starts_with("else") || self.reads_sections && text != "else" {
             return Ok(());
         }
         let error = if text == "else" {
@@ -162,6 +162,10 @@ impl Cursor<'_> {
     /// A variable.
     pub fn path(&mut self, wanted: &str) -> ParseResult<PathNode> {
         let start = self.at;
+        if let Some(parent_steps) = self.eat_dots() {
+            let span = start..self.at;
+            return Ok(PathNode { span, this: true, root: false, local: false, parent_steps, names: Vec::new() });
+        }
         self.refuse_dots()?;
         let this = self.eat("./") || self.eat("this/") || self.eat("this.");
         let mut path =
@@ -195,7 +199,8 @@ impl Cursor<'_> {
     }
 
     fn segment(&mut self, path: &mut PathNode, wanted: &str) -> ParseResult<()> {
-        let span = if self.eat("[") {
+        let is_bracketed = self.eat("[");
+        let span = if is_bracketed {
             let inner = self.skip(|c| c != ']');
             if inner.is_empty() || !self.eat("]") {
                 let error =
@@ -211,10 +216,21 @@ impl Cursor<'_> {
         }
         let name = self.ident(span);
         match name.text.as_str() {
-            "this" => path.this = true,
+            "this" if !is_bracketed => path.this = true,
             _ => path.names.push(name),
         }
         Ok(())
+    }
+
+    /// Takes `.` and `..` where they are read, and returns how many scopes up they lead.
+    fn eat_dots(&mut self) -> Option<usize> {
+        let dots = self.rest().bytes().take_while(|byte| *byte == b'.').count();
+        let after = self.rest().get(dots..).unwrap_or_default();
+        let is_alone = matches!(dots, 1 | 2) && !after.starts_with('/') && !after.starts_with(is_symbol);
+        (self.reads_sections && is_alone).then(|| {
+            self.at += dots;
+            dots - 1
+        })
     }
 
     /// `.` and `..`, which the Rust crate does not support.
@@ -314,7 +330,7 @@ impl Cursor<'_> {
         }
     }
 
-    fn string(&mut self) -> ParseResult<Value> {
+    pub fn string(&mut self) -> ParseResult<Value> {
         let start = self.at;
         let quote = self.peek().unwrap_or('"');
         let mut escaped = false;

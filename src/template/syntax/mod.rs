@@ -8,7 +8,7 @@ mod expression;
 mod parse;
 mod open_block;
 
-pub(super) use parse::parse;
+pub(super) use parse::{INVERSE_SECTION, SECTION, SectionTemplate, parse, parse_with_sections, parse_within};
 pub(super) use tree::{
     BlockNode, CallArguments, CallNode, Expression, Ident, InlineNode, Interpolation, PartialCall, PathNode,
     TemplateNode, TextNode,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::cursor::{ParseResult, is_partial_symbol, is_symbol};
-use super::parse::TemplateParser;
+use super::parse::{INVERSE_SECTION, SECTION, TemplateParser};
 use super::tree::{BlockNode, CallNode, Ident, InlineNode, PartialCall, TemplateNode};
 use crate::diagnostic::Code;
 use crate::template::error::TemplateError;
@@ -95,6 +95,10 @@ impl TemplateParser<'_> {
             }
             self.close_top();
         }
+        if let Some(OpenKind::Helper { call, .. }) = self.open.last().map(|open| &open.kind) {
+            let helper = [SECTION, INVERSE_SECTION].into_iter().find(|helper| call.helper.text == *helper);
+            self.section_ends.extend(helper.map(|helper| (word.span.clone(), helper)));
+        }
         self.close_top();
         Ok(())
     }
@@ -102,7 +106,10 @@ impl TemplateParser<'_> {
     fn report_stray_close(&mut self, word: &Ident, span: Range<usize>) -> ParseResult<()> {
         let base = self.open.iter().rev().find(|open| !matches!(open.kind, OpenKind::Helper { chained: true, .. }));
         let Some(name) = base.map(|open| open.name.text.clone()) else {
-            let message = format!("unmatched `{{{{/{}}}}}`", word.text);
+            let message = match self.cursor.reads_sections {
+                true => "unexpected end of a block".to_owned(),
+                false => format!("unmatched `{{{{/{}}}}}`", word.text),
+            };
             self.cursor.push_error(TemplateError::syntax(span, message));
             return Ok(());
         };

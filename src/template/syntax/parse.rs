@@ -1,5 +1,7 @@
 //! Parses the text and tags of a template.
 
+use std::ops::Range;
+
 use super::cursor::{Cursor, ErrorReported, ParseResult, is_partial_symbol, is_symbol};
 use super::open_block::{OpenBlock, OpenKind};
 use super::tree::{CallArguments, CallNode, Expression, Ident, Interpolation, PartialCall, TemplateNode, TextNode};
@@ -9,23 +11,59 @@ use crate::template::limit::{MAX_ERRORS, MAX_TEMPLATE_BYTES};
 
 /// Parses a whole template. Invalid tags are reported and left out of the tree.
 pub(in crate::template) fn parse(source: &str) -> (Vec<TemplateNode>, Vec<TemplateError>) {
-    if source.len() > MAX_TEMPLATE_BYTES {
-        let message = format!("template exceeds {MAX_TEMPLATE_BYTES} bytes");
+    parse_within(source, MAX_TEMPLATE_BYTES)
+}
+
+/// Parses a template of at most `max_bytes`.
+pub(in crate::template) fn parse_within(source: &str, max_bytes: usize) -> (Vec<TemplateNode>, Vec<TemplateError>) {
+    if source.len() > max_bytes {
+        let message = format!("template exceeds {max_bytes} bytes");
         return (Vec::new(), vec![TemplateError::at_range(0..source.len(), Code::TooLarge, message)]);
     }
-    let mut parser = TemplateParser { cursor: Cursor::new(source), open: Vec::new(), nodes: Vec::new() };
+    let mut parser = TemplateParser::new(source);
     parser.run();
     (parser.nodes, parser.cursor.errors)
 }
+
+/// A template that is read as handlebars.js does.
+#[derive(Debug, Default)]
+pub(in crate::template) struct SectionTemplate {
+    pub nodes: Vec<TemplateNode>,
+    pub errors: Vec<TemplateError>,
+    /// The ends of sections, by the helper that closes there.
+    pub section_ends: Vec<(Range<usize>, &'static str)>,
+}
+
+/// Parses a template with sections: `{{#a.b}}` is a call of [`SECTION`], and `{{^a.b}}` of [`INVERSE_SECTION`].
+pub(in crate::template) fn parse_with_sections(source: &str) -> SectionTemplate {
+    let mut parser = TemplateParser::new(source);
+    parser.cursor.reads_sections = true;
+    parser.run();
+    SectionTemplate { nodes: parser.nodes, errors: parser.cursor.errors, section_ends: parser.section_ends }
+}
+
+/// The helper of a section.
+pub(in crate::template) const SECTION: &str = "$section";
+/// The helper of a section whose value is empty.
+pub(in crate::template) const INVERSE_SECTION: &str = "$inverse";
+/// The helpers of blocks that are no sections.
+const BLOCK_HELPERS: &[&str] =
+    &["if", "unless", "each", "with", "ifEquals", "unlessEquals", "role", "media", "history"];
 
 /// Parses tags and text, and collects the nodes of the innermost open block.
 pub(super) struct TemplateParser<'s> {
     pub cursor: Cursor<'s>,
     pub open: Vec<OpenBlock>,
     pub nodes: Vec<TemplateNode>,
+    /// The ends of sections, by the helper that closes there.
+    pub section_ends: Vec<(Range<usize>, &'static str)>,
 }
 
-impl TemplateParser<'_> {
+impl<'s> TemplateParser<'s> {
+    fn new(source: &'s str) -> TemplateParser<'s> {
+        TemplateParser { cursor: Cursor::new(source), open: Vec::new(), nodes: Vec::new(), section_ends: Vec::new() }
+    }
+
     fn run(&mut self) {
         while self.cursor.at < self.cursor.source.len() && self.cursor.errors.len() < MAX_ERRORS {
             self.text();
@@ -93,6 +131,7 @@ impl TemplateParser<'_> {
             Some('#') => self.opening_tag(),
             Some('/') => self.closing_tag(),
             Some('>') => self.partial(false),
+            Some('^') if cursor.reads_sections && cursor.begins_inverse_section() => self.inverse_section(),
             Some('^') => self.else_tag(1),
             Some('*') => self.decorator(),
             Some('!') => self.trimmed_comment(),
@@ -119,6 +158,9 @@ impl TemplateParser<'_> {
     }
 
     fn trimmed_comment(&mut self) -> ParseResult<()> {
+        if self.cursor.reads_sections {
+            return self.printed_comment();
+        }
         let span = self.cursor.tag..self.cursor.at + 1;
         let error = TemplateError::syntax(span, "unsupported `~` in a comment");
         self.cursor.fail(error.help("write `{{!`").certain("{{!"))
@@ -190,6 +232,10 @@ impl TemplateParser<'_> {
 
     pub fn block(&mut self, chained: bool) -> ParseResult<()> {
         let start = self.cursor.at;
+        if let Some((call, name)) = self.section_call(SECTION) {
+            self.tag_end("", false)?;
+            return self.open_block(OpenKind::Helper { call, block_params: Vec::new(), chained }, name, false);
+        }
         let read = self.cursor.call().and_then(|call| Ok((call, self.block_params()?)));
         let read = read.and_then(|read| self.tag_end("", false).map(|_| read));
         let (kind, name, broken) = match read {
@@ -206,6 +252,40 @@ impl TemplateParser<'_> {
             }
         };
         self.open_block(kind, name, broken)
+    }
+
+    /// `{{^a.b}}`
+    fn inverse_section(&mut self) -> ParseResult<()> {
+        self.cursor.at += 1;
+        self.cursor.skip_whitespace();
+        let Some((call, name)) = self.section_call(INVERSE_SECTION) else {
+            return self.cursor.unexpected("a variable");
+        };
+        self.tag_end("", false)?;
+        self.open_block(OpenKind::Helper { call, block_params: Vec::new(), chained: false }, name, false)
+    }
+
+    /// The call of a section at the cursor, and what its end is called; `None` for the block of a helper.
+    fn section_call(&mut self, helper: &str) -> Option<(CallNode, Ident)> {
+        if !self.cursor.reads_sections {
+            return None;
+        }
+        let (start, errors) = (self.cursor.at, self.cursor.errors.len());
+        let path = self.cursor.path("a variable").ok();
+        self.cursor.skip_whitespace();
+        let text = self.cursor.slice(start..self.cursor.at).trim_end().to_owned();
+        let is_helper = BLOCK_HELPERS.contains(&text.as_str());
+        let ends = matches!(self.cursor.peek(), Some('}' | '~'));
+        let Some(path) = path.filter(|_| ends && !is_helper) else {
+            self.cursor.at = start;
+            self.cursor.errors.truncate(errors);
+            return None;
+        };
+        let span = path.span.clone();
+        let (helper, name) =
+            (Ident { text: helper.to_owned(), span: span.clone() }, Ident { text, span: span.clone() });
+        let arguments = CallArguments { params: vec![Expression::Path(path)], options: Vec::new() };
+        Some((CallNode { span, helper, arguments }, name))
     }
 
     /// The name at a position, for a block whose tag is invalid.
@@ -280,6 +360,9 @@ impl TemplateParser<'_> {
         let cursor = &mut self.cursor;
         cursor.at += 1;
         cursor.skip_whitespace();
+        if cursor.reads_sections && matches!(cursor.peek(), Some('"' | '\'')) {
+            return self.quoted_partial();
+        }
         if let Some(c @ ('(' | '"' | '\'' | '[')) = cursor.peek() {
             let (message, help) = match c {
                 '(' => ("computed partial name", "write a fixed name; otherwise a value could choose the template"),
@@ -301,6 +384,35 @@ impl TemplateParser<'_> {
             return self.open_block(OpenKind::Partial(call), name, false);
         }
         self.nodes.push(TemplateNode::Partial(call));
+        Ok(())
+    }
+}
+
+impl TemplateParser<'_> {
+    /// `{{~! …}}`, which Handlebars does not read: it prints nothing.
+    fn printed_comment(&mut self) -> ParseResult<()> {
+        let end = if self.cursor.starts_with("!--") { "--" } else { "" };
+        let rest = self.cursor.rest();
+        let ends = [format!("{end}}}}}"), format!("{end}~}}}}")];
+        let Some(length) = ends.iter().filter_map(|end| Some(rest.find(end.as_str())? + end.len())).min() else {
+            return self.cursor.unexpected("the end of the comment");
+        };
+        self.cursor.at += length;
+        let span = self.cursor.tag..self.cursor.at;
+        let expression = Expression::Literal(serde_json::Value::Null, span.clone());
+        self.nodes.push(TemplateNode::Interpolation(Interpolation { span, expression, raw: false, trims: true }));
+        Ok(())
+    }
+
+    /// `{{> "name"}}`
+    fn quoted_partial(&mut self) -> ParseResult<()> {
+        let start = self.cursor.at;
+        let text = self.cursor.string()?.as_str().unwrap_or_default().to_owned();
+        let name = Ident { text, span: start..self.cursor.at };
+        let arguments = self.cursor.call_arguments()?;
+        self.tag_end("", false)?;
+        let span = self.cursor.tag..self.cursor.at;
+        self.nodes.push(TemplateNode::Partial(PartialCall { span, name, arguments, body: None }));
         Ok(())
     }
 }

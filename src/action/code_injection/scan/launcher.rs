@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 
-use super::{ArgRole, ArgvScan, MAX_PROGRAMS, ProgramScan, VALUE_MARKER};
-use crate::action::code_injection::option_argument::{
-    OptionArgument, is_option, option_argument, short_flags, value_flag,
-};
+use super::{ArgRole, ArgvScan, ProgramScan, VALUE_MARKER};
+use crate::action::code_injection::option_argument::{OptionArgument, option_argument, short_flags, value_flag};
 use crate::action::code_injection::programs::{PATTERN_PROGRAMS, UNKNOWN_PROGRAM, syntax_of};
-use crate::action::code_injection::syntax::{Operands, ProgramSyntax};
+use crate::action::code_injection::syntax::ProgramSyntax;
 
 /// Options that take code in many programs.
 const COMMON_CODE_OPTIONS: &[&str] = &["-c", "-e", "-E", "-ex", "--eval", "--command", "--exec", "-Command"];
@@ -16,58 +14,30 @@ const COMMON_CODE_OPTIONS: &[&str] = &["-c", "-e", "-E", "-ex", "--eval", "--com
 const SCRIPT_ENDINGS: &[&str] = &[".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua"];
 
 impl ArgvScan {
-    /// Reads each known program among the words, for an image, a container or a user may be called like one.
+    /// Reads each interpreter among the words, for an image, a container or a user may be called like one.
     pub(super) fn scan_anywhere(&mut self, program_scan: &ProgramScan, range: Range<usize>) {
-        let syntax = program_scan.syntax;
         self.scan_launcher_options(program_scan, range.clone());
-        let subcommand = range.clone().find_map(|at| Some((at, syntax.subcommand(self.text(at))?)));
-        let first = range.clone().find(|&at| !self.text(at).starts_with('-'));
-        if let Some((at, subcommand)) = subcommand {
-            self.scan_words(ProgramScan::new(subcommand, program_scan.program), at + 1..range.end);
-            if subcommand.operands == Operands::Mixed && Some(at) == first {
-                return;
-            }
-        }
-        // What stands behind a script is its own, unless that starts a shell.
-        let script = range.clone().find(|&at| names_script(self.text(at))).unwrap_or(range.end);
-        self.scan_programs_within(range.start..script, range.end, |_| true);
-        self.scan_programs_within(script..range.end, range.end, ProgramSyntax::is_interpreter);
-    }
-
-    /// Reads the command at each of the words that is a known program and has words behind it.
-    fn scan_programs_within(&mut self, starts: Range<usize>, end: usize, is_wanted: fn(&ProgramSyntax) -> bool) {
-        for at in starts {
-            if self.programs.len() > MAX_PROGRAMS {
-                return;
-            }
-            if !self.text(at).starts_with('-') && syntax_of(self.text(at)).is_some_and(is_wanted) {
-                self.scan_program(at..end, None);
-            }
-        }
-    }
-
-    /// Reads the options of a launcher: code up to a script, and programs up to the program that it starts.
-    fn scan_launcher_options(&mut self, program_scan: &ProgramScan, range: Range<usize>) {
-        let mut before_program = true;
+        let syntax = program_scan.syntax;
+        let starting = range.clone().find_map(|at| Some((at, syntax.subcommand(self.text(at))?)));
+        let Some((at, subcommand)) = starting else { return };
+        self.scan_words(ProgramScan::new(subcommand, program_scan.program), at + 1..range.end);
         for at in range.clone() {
-            if names_script(self.text(at)) {
+            if syntax_of(self.text(at)).is_some_and(ProgramSyntax::reads_code_or_starts_programs) {
+                self.scan_program(at..range.end, None);
+            }
+        }
+    }
+
+    /// Reads the options of a launcher that name a program, up to the program that it starts.
+    fn scan_launcher_options(&mut self, program_scan: &ProgramScan, range: Range<usize>) {
+        for at in range.clone() {
+            if !self.text(at).starts_with('-') && syntax_of(self.text(at)).is_some() {
                 return;
             }
-            if !is_option(self.text(at), program_scan.syntax) {
-                before_program = before_program && syntax_of(self.text(at)).is_none();
-                continue;
-            }
-            match option_argument(program_scan.syntax, self.text(at)) {
-                OptionArgument::Code(from) => {
-                    let word = if from.is_some() { at } else { at + 1 };
-                    self.push(program_scan, word, ArgRole::Code(from.unwrap_or(0)));
-                }
-                OptionArgument::Program(from) if before_program => {
-                    let word = if from.is_some() { at } else { at + 1 };
-                    self.push(program_scan, word, ArgRole::ProgramOption(from.unwrap_or(0)));
-                    self.scan_entrypoint(word, from.unwrap_or(0), range.end);
-                }
-                _ => {}
+            if let OptionArgument::Program(from) = option_argument(program_scan.syntax, self.text(at)) {
+                let word = if from.is_some() { at } else { at + 1 };
+                self.push(program_scan, word, ArgRole::ProgramOption(from.unwrap_or(0)));
+                self.scan_entrypoint(word, from.unwrap_or(0), range.end);
             }
         }
     }
@@ -118,9 +88,6 @@ impl ArgvScan {
         if PATTERN_PROGRAMS.contains(&program) {
             return;
         }
-        // It may start a program that is known.
-        let starts = range.start + 1..range.end.saturating_sub(1);
-        self.scan_programs_within(starts, range.end, ProgramSyntax::is_interpreter);
         let program_scan = ProgramScan::new(&UNKNOWN_PROGRAM, range.start);
         for at in range.start + 1..range.end {
             let text = self.text(at);

@@ -3,11 +3,9 @@
 use std::ops::Range;
 
 use super::{ArgRole, ArgvScan, ProgramScan, VALUE_MARKER, names_stdin};
-use crate::action::code_injection::Language;
 use crate::action::code_injection::option_argument::{
-    OptionArgument, attached_module, is_file_option, option_argument, option_letters, short_flags, value_flag,
+    OptionArgument, is_file_option, option_argument, option_letters, short_flags, value_flag,
 };
-use crate::action::code_injection::programs::syntax_of;
 use crate::action::code_injection::syntax::Operands;
 
 impl ArgvScan {
@@ -15,22 +13,11 @@ impl ArgvScan {
     pub(super) fn scan_option(&mut self, program_scan: &mut ProgramScan, rest: Range<usize>) -> usize {
         let (at, syntax, text) = (rest.start, program_scan.syntax, self.text(rest.start).to_owned());
         self.note_option_letters(program_scan, &text);
-        if let Some(module) = attached_module(syntax, &text) {
-            self.words.iter_mut().skip(at).take(1).for_each(|word| word.text.clone_from(&module));
-            self.scan_module(rest.clone());
-            program_scan.has_code = true;
-            return rest.end;
-        }
         let names_file = syntax.operands == Operands::Code && is_file_option(syntax, &text);
         match option_argument(syntax, &text) {
             OptionArgument::Skip(count) => {
                 program_scan.has_code |= names_file;
                 self.scan_setting(program_scan, at + count);
-                let names_module = text == "--module" || text.ends_with('m') && !text.starts_with("--");
-                if count == 1 && names_module && syntax.language == Language::Python {
-                    self.scan_module(at + 1..rest.end);
-                    return rest.end;
-                }
                 at + 1 + count
             }
             OptionArgument::Unknown => {
@@ -53,17 +40,6 @@ impl ArgvScan {
                 }
                 word + 1
             }
-        }
-    }
-
-    /// Reads a module of Python, which may take code as a program does.
-    fn scan_module(&mut self, range: Range<usize>) {
-        match syntax_of("python").and_then(|python| python.subcommand(self.text(range.start))) {
-            Some(module) if self.begins_program(&range) => {
-                self.scan_words(ProgramScan::new(module, range.start), range.start + 1..range.end);
-            }
-            Some(_) => {}
-            None => self.scan_program(range, None),
         }
     }
 
@@ -90,23 +66,6 @@ impl ArgvScan {
             && behind
                 .find(|text| !text.starts_with('-') || short_flags(text).contains('c'))
                 .is_some_and(|text| !text.starts_with('-') && text.contains(VALUE_MARKER))
-    }
-
-    /// Reads letters of options without `-`, which take the words behind them in turn; gives the number of the next.
-    pub(super) fn scan_bundle(&mut self, program_scan: &ProgramScan, rest: Range<usize>) -> usize {
-        let (syntax, letters) = (program_scan.syntax, self.text(rest.start).to_owned());
-        if letters.starts_with(VALUE_MARKER) && self.words.get(rest.start).is_some_and(|word| !word.has_fixed_values) {
-            self.push(program_scan, rest.start, ArgRole::Option);
-        }
-        let mut at = rest.start + 1;
-        for letter in letters.chars() {
-            let is_code = syntax.code_flags.contains(letter);
-            if is_code && at < rest.end {
-                self.push(program_scan, at, ArgRole::Code(0));
-            }
-            at += usize::from(is_code || syntax.value_flags.contains(letter));
-        }
-        at
     }
 
     /// Adds a program or a file that an option names, or stdin where it names that.

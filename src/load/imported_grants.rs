@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::foreign_pack::ForeignPack;
+use super::imported_pack::ImportedPack;
 use super::pack::pack_sandboxes;
 use crate::compile::{Compiler, FILES_GRANT, FolderVariable, Grants, LoadContext, Pack, SandboxRules};
 use crate::diagnostic::Code;
@@ -13,7 +13,7 @@ use crate::pack_format::PromptRights;
 use crate::yaml::Spanned;
 
 /// The grants of a pack, and what they are limited to.
-pub(super) struct ForeignGrants {
+pub(super) struct ImportedGrants {
     pub(super) pack_grants: PromptRights,
     pub(super) grants: Grants,
     pub(super) sandboxes: Vec<(String, Arc<SandboxRules>)>,
@@ -23,11 +23,11 @@ pub(super) struct ForeignGrants {
 /// Reads `allow` and `workspace` of a pack. Grants that are withheld are checked like the others, and not given.
 pub(super) fn read(
     reference: &Spanned<PackRef>,
-    foreign_pack: &ForeignPack<'_>,
+    imported_pack: &ImportedPack<'_>,
     importer: &Pack,
     load_context: &mut LoadContext,
-) -> ForeignGrants {
-    let withheld = foreign_pack.withheld();
+) -> ImportedGrants {
+    let withheld = imported_pack.withheld();
     let is_withheld = |grant: &Grant| withheld.contains(grant.as_str());
     let allowed = reference.allow.iter().flat_map(Allow::grants);
     let wanted =
@@ -49,9 +49,9 @@ pub(super) fn read(
     let pack_grants = PromptRights {
         may_run_scripts: grants.allows(Grant::Script.as_str()),
         may_read_files: grants.allows(FILES_GRANT) && workspace.is_some(),
-        is_withheld: foreign_pack.is_withheld(),
+        is_withheld: imported_pack.is_withheld(),
     };
-    ForeignGrants { pack_grants, grants, sandboxes: pack_sandboxes(reference, importer, load_context), workspace }
+    ImportedGrants { pack_grants, grants, sandboxes: pack_sandboxes(reference, importer, load_context), workspace }
 }
 
 /// The grants for which prompts of other programs have a use; an error for each of the others.

@@ -1,13 +1,12 @@
 //! Loads a pack in the format of another program.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use serde_json::json;
 
 use super::LoadedPack;
-use super::foreign_grants::{self, ForeignGrants};
+use super::imported_grants::{self, ImportedGrants};
 use super::location::MANIFEST_NAMES;
 use super::pack::{MAX_ENTRIES, MAX_PACK_ARGUMENTS};
 use crate::compile::{Environment, FILES_GRANT, GrantUse, LoadContext, LockedGrants, NamePrefix, Pack};
@@ -15,13 +14,13 @@ use crate::diagnostic::{Code, FileId, one_line};
 use crate::files::{FileError, Folder, Globs};
 use crate::manifest::{Allow, Grant, Manifest, PackFormatName, PackFormats, PackRef};
 use crate::pack_format::{
-    ForeignAction, ForeignBody, ForeignFile, ForeignPrompt, ForeignSkill, FormatFiles, FormatMatcher, PackFolder,
-    PackFormat, PromptRights, TextPiece, UniqueNames, has_no_name,
+    FormatFiles, FormatMatcher, IMPORTED_WORKSPACE, ImportedAction, ImportedFile, ImportedPrompt, ImportedSkill,
+    ImportedUse, PackFolder, PackFormat, PromptRights, UniqueNames, WORKSPACE_TEMPLATE, has_no_name,
 };
 use crate::pack_source::{MARKETPLACE_FILE, Plugin, PluginSource, plugins};
 use crate::template::Engine;
 use crate::value_types::{FolderSpec, NamedMap};
-use crate::yaml::{Location, Spanned};
+use crate::yaml::Spanned;
 
 /// How many files a pack may have.
 const MAX_FILES: usize = 200_000;
@@ -29,13 +28,8 @@ const MAX_FILES: usize = 200_000;
 /// How many prompts without a name a message lists.
 const MAX_SHOWN_NAMES: usize = 10;
 
-/// The name of the folder below which prompts of other programs read files.
-pub const FOREIGN_WORKSPACE: &str = "workspace";
-/// The template of its path.
-pub const WORKSPACE_TEMPLATE: &str = "{{workspace}}";
-
 /// A folder with prompts of another program.
-pub(super) struct ForeignPack<'a> {
+pub(super) struct ImportedPack<'a> {
     pub(super) folder: Folder,
     /// Its name, which a skill in it may have.
     pub(super) name: String,
@@ -53,7 +47,7 @@ pub(super) struct ForeignPack<'a> {
     pub(super) is_nested: bool,
 }
 
-impl ForeignPack<'_> {
+impl ImportedPack<'_> {
     /// The grants of `allow` that nobody has confirmed.
     pub(super) fn withheld(&self) -> BTreeSet<String> {
         let locked = self.locked.as_ref().filter(|_| !self.is_nested);
@@ -75,8 +69,8 @@ impl ForeignPack<'_> {
 #[derive(Default)]
 struct PromptsAndSkills {
     /// Each with the path of its file.
-    prompts: Vec<(String, ForeignPrompt)>,
-    skills: Vec<ForeignSkill>,
+    prompts: Vec<(String, ImportedPrompt)>,
+    skills: Vec<ImportedSkill>,
 }
 
 /// The formats of a pack; `auto` where none is named and there is no manifest. `None` for a pack of folio.
@@ -109,41 +103,42 @@ pub(super) fn folder_name(written: &str, folder: &Folder) -> String {
 pub(super) fn load(
     reference: &Spanned<PackRef>,
     formats: &Spanned<PackFormats>,
-    foreign_pack: ForeignPack<'_>,
+    imported_pack: ImportedPack<'_>,
     importer: &Pack,
     load_context: &mut LoadContext,
 ) -> Option<LoadedPack> {
     refuse_env(reference, load_context);
-    let allowed = foreign_grants::read(reference, &foreign_pack, importer, load_context);
+    let allowed = imported_grants::read(reference, &imported_pack, importer, load_context);
     let names = formats.value.items();
     if names.is_empty() {
         load_context.report.error(Code::MissingKey, formats.location.span(), "empty `format`");
         return None;
     }
     let is_auto = names.contains(&PackFormatName::Auto);
-    if is_auto && report_marketplace(&foreign_pack, load_context) {
+    if is_auto && report_marketplace(&imported_pack, load_context) {
         return None;
     }
     let matcher = FormatMatcher::new(names).ok()?;
     let mut found = PromptsAndSkills::default();
-    for files in matcher.assign_paths(&foreign_pack.name, walk(&matcher, &foreign_pack, load_context)?) {
-        let PromptsAndSkills { prompts, skills } = read_format(files, allowed.pack_grants, &foreign_pack, load_context);
+    for files in matcher.assign_paths(&imported_pack.name, walk(&matcher, &imported_pack, load_context)?) {
+        let PromptsAndSkills { prompts, skills } =
+            read_format(files, allowed.pack_grants, &imported_pack, load_context);
         found.prompts.extend(prompts);
         found.skills.extend(skills);
     }
-    if found.prompts.is_empty() && found.skills.is_empty() && !report_marketplace(&foreign_pack, load_context) {
-        report_no_prompts(&matcher, reference, &foreign_pack, load_context);
+    if found.prompts.is_empty() && found.skills.is_empty() && !report_marketplace(&imported_pack, load_context) {
+        report_no_prompts(&matcher, reference, &imported_pack, load_context);
     }
-    let (foreign_prompts, foreign_skills) = name_and_select(found, &foreign_pack, reference, load_context);
+    let (imported_prompts, imported_skills) = name_and_select(found, &imported_pack, reference, load_context);
     Some(LoadedPack {
-        pack: build_foreign_pack(&foreign_pack, allowed, importer),
-        prefix: foreign_pack.prefix,
+        pack: build_imported_pack(&imported_pack, allowed, importer),
+        prefix: imported_pack.prefix,
         at: reference.location,
         manifest: Manifest::default(),
         entry_files: Vec::new(),
-        foreign_prompts,
-        foreign_skills,
-        importer: Some(foreign_pack.importer),
+        imported_prompts,
+        imported_skills,
+        importer: Some(imported_pack.importer),
         unset_variables: Vec::new(),
     })
 }
@@ -184,114 +179,93 @@ fn refuse_env(reference: &Spanned<PackRef>, load_context: &mut LoadContext) {
 fn read_format(
     files: FormatFiles,
     grants: PromptRights,
-    foreign_pack: &ForeignPack<'_>,
+    imported_pack: &ImportedPack<'_>,
     load_context: &mut LoadContext,
 ) -> PromptsAndSkills {
     let FormatFiles { format, is_auto, paths } = files;
     // One more than may be, which is noticed.
-    let max_prompts = if foreign_pack.locked.is_some() { MAX_ENTRIES + 1 } else { usize::MAX };
-    let files: Vec<_> = paths.into_iter().filter_map(|path| read_file(path, foreign_pack, load_context)).collect();
+    let max_prompts = if imported_pack.locked.is_some() { MAX_ENTRIES + 1 } else { usize::MAX };
+    let files: Vec<_> = paths.into_iter().filter_map(|path| read_file(path, imported_pack, load_context)).collect();
     let paths: HashMap<_, _> = files.iter().map(|file| (file.id, file.path.clone())).collect();
-    let mut folder = PackFolder { name: &foreign_pack.name, files, is_auto, grants, max_prompts };
-    let path = |prompt: &ForeignPrompt| paths.get(&prompt.at.file()).cloned().unwrap_or_default();
+    let mut folder = PackFolder { name: &imported_pack.name, files, is_auto, grants, max_prompts };
+    let path = |prompt: &ImportedPrompt| paths.get(&prompt.at().file()).cloned().unwrap_or_default();
     let prompts = format.read(&folder, &mut load_context.report);
     let found = PromptsAndSkills {
         prompts: prompts.into_iter().map(|prompt| (path(&prompt), prompt)).collect(),
         skills: format.skills(&folder),
     };
-    if foreign_pack.locked.is_some() {
-        let acting: HashSet<FileId> = found.prompts.iter().filter_map(|(_, prompt)| acting_file(prompt)).collect();
+    if imported_pack.locked.is_some() {
+        let acting = found.prompts.iter().filter(|(_, prompt)| prompt.names_actions);
+        let acting: HashSet<FileId> = acting.map(|(_, prompt)| prompt.at().file()).collect();
         let texts = folder.files.extract_if(.., |file| !acting.contains(&file.id));
         load_context.text_only_files.extend(texts.map(|file| file.id));
-        list_grant_uses(format, folder, foreign_pack, load_context);
+        list_grant_uses(format, folder, imported_pack, load_context);
     }
     found
-}
-
-/// The file of a prompt, if that names commands or files.
-fn acting_file(prompt: &ForeignPrompt) -> Option<FileId> {
-    match &prompt.body {
-        ForeignBody::Text(text) if text.names_actions => Some(prompt.at.file()),
-        _ => None,
-    }
 }
 
 /// Lists what these files of a pack from elsewhere do with all grants.
 fn list_grant_uses(
     format: &dyn PackFormat,
     folder: PackFolder<'_>,
-    foreign_pack: &ForeignPack<'_>,
+    imported_pack: &ImportedPack<'_>,
     load_context: &mut LoadContext,
 ) {
     let all = PromptRights { may_run_scripts: true, may_read_files: true, is_withheld: false };
     let reported = load_context.report.diagnostics().len();
     let prompts = format.read(&PackFolder { grants: all, ..folder }, &mut load_context.report);
     load_context.report.truncate(reported);
-    load_context.grant_uses.extend(prompts.iter().flat_map(|prompt| grant_uses_of(prompt, foreign_pack)));
+    load_context.grant_uses.extend(prompts.iter().flat_map(|prompt| grant_uses_of(prompt, imported_pack)));
 }
 
 /// What a prompt of a pack from elsewhere does with all grants.
-fn grant_uses_of(prompt: &ForeignPrompt, foreign_pack: &ForeignPack<'_>) -> Vec<GrantUse> {
-    let (ForeignBody::Text(text), Some(locked)) = (&prompt.body, &foreign_pack.locked) else { return Vec::new() };
-    let act = |(number, action): (usize, &ForeignAction)| {
+fn grant_uses_of(prompt: &ImportedPrompt, imported_pack: &ImportedPack<'_>) -> Vec<GrantUse> {
+    let Some(locked) = &imported_pack.locked else { return Vec::new() };
+    let act = |ImportedUse { at, action }: &ImportedUse| {
         let (grant, value) = match action {
-            ForeignAction::Script(script) => (Grant::Script.as_str(), json!({ "script": script })),
-            ForeignAction::Read(path) => {
-                let path: String = path.iter().map(path_text).collect();
-                (foreign_pack.read_grant(), json!({ "read": path, "below": "the workspace" }))
+            ImportedAction::Script(script) => (Grant::Script.as_str(), json!({ "script": script })),
+            ImportedAction::Read(path) => {
+                (imported_pack.read_grant(), json!({ "read": path, "below": "the workspace" }))
             }
         };
-        GrantUse {
-            key: locked.key.clone(),
-            grant,
-            at: Location::text_from(prompt.at.file(), text.action_spans.get(number).map_or(0, |at| at.start as usize)),
-            value,
-            is_withheld: locked.withheld.contains(grant),
-        }
+        let is_withheld = locked.withheld.contains(grant);
+        GrantUse { key: locked.key.clone(), grant, at: *at, value, is_withheld }
     };
-    text.actions.iter().enumerate().map(act).collect()
-}
-
-/// A piece of a path, for people.
-fn path_text(piece: &TextPiece) -> Cow<'_, str> {
-    match piece {
-        TextPiece::Literal(text) => Cow::Owned(text.replace('…', "\\u2026")),
-        _ => Cow::Borrowed("…"),
-    }
+    prompt.uses.iter().map(act).collect()
 }
 
 /// The files that any format may read, whose folders are watched from now on.
 fn walk(
     matcher: &FormatMatcher,
-    foreign_pack: &ForeignPack<'_>,
+    imported_pack: &ImportedPack<'_>,
     load_context: &mut LoadContext,
 ) -> Option<Vec<String>> {
     let walked = matcher
         .walk_globs()
         .map_err(|error| error.message)
-        .and_then(|globs| foreign_pack.folder.walk_outcome(&globs, MAX_FILES).map_err(|error| error.to_string()));
+        .and_then(|globs| imported_pack.folder.walk_outcome(&globs, MAX_FILES).map_err(|error| error.to_string()));
     let walked = match walked {
         Ok(walked) => walked,
         Err(error) => {
-            load_context.report.error(Code::Unreadable, foreign_pack.path.location.span(), error);
+            load_context.report.error(Code::Unreadable, imported_pack.path.location.span(), error);
             return None;
         }
     };
-    let root = foreign_pack.folder.path();
+    let root = imported_pack.folder.path();
     load_context.dependencies.folders.extend(walked.folders.iter().map(|folder| root.join(folder)));
     Some(walked.files.into_iter().map(|entry| entry.path).collect())
 }
 
-fn read_file(path: String, foreign_pack: &ForeignPack<'_>, load_context: &mut LoadContext) -> Option<ForeignFile> {
-    load_context.dependencies.files.insert(foreign_pack.folder.path().join(&path));
-    let display_path = format!("{}{path}", foreign_pack.display_path);
+fn read_file(path: String, imported_pack: &ImportedPack<'_>, load_context: &mut LoadContext) -> Option<ImportedFile> {
+    load_context.dependencies.files.insert(imported_pack.folder.path().join(&path));
+    let display_path = format!("{}{path}", imported_pack.display_path);
     let before = load_context.report.diagnostics().len();
-    let id = match load_context.read(&foreign_pack.folder, Path::new(&path)) {
+    let id = match load_context.read(&imported_pack.folder, Path::new(&path)) {
         Ok(bytes) => load_context.decode(&bytes, &display_path),
         Err(error) => {
             load_context.report.error(
                 Code::Unreadable,
-                foreign_pack.path.location.span(),
+                imported_pack.path.location.span(),
                 format!("{display_path}: {error}"),
             );
             None
@@ -299,14 +273,14 @@ fn read_file(path: String, foreign_pack: &ForeignPack<'_>, load_context: &mut Lo
     };
     load_context.report.downgrade_from(before, "file skipped");
     let text = load_context.report.sources.get(id?)?.text().clone();
-    Some(ForeignFile { path, id: id?, text })
+    Some(ImportedFile { path, id: id?, text })
 }
 
 /// Says what was looked for.
 fn report_no_prompts(
     matcher: &FormatMatcher,
     reference: &Spanned<PackRef>,
-    foreign_pack: &ForeignPack<'_>,
+    imported_pack: &ImportedPack<'_>,
     load_context: &mut LoadContext,
 ) {
     if reference.format.as_ref().is_some_and(|formats| load_context.report.has_unread(formats.location.span())) {
@@ -316,14 +290,14 @@ fn report_no_prompts(
     let expected_globs: Vec<_> =
         manifest.into_iter().chain(matcher.expected_globs()).map(|glob| format!("`{glob}`")).collect();
     let (display_path, message) =
-        (&foreign_pack.path.value, if manifest.is_some() { "no `folio.yaml` or prompts" } else { "no prompts" });
-    let help = match manifest.and_then(|_| manifest_below(&foreign_pack.folder)) {
+        (&imported_pack.path.value, if manifest.is_some() { "no `folio.yaml` or prompts" } else { "no prompts" });
+    let help = match manifest.and_then(|_| manifest_below(&imported_pack.folder)) {
         Some(below) => format!("there is `{below}`: give its folder as `path`"),
         None => format!("looked for {}; `format` names the format of other files", expected_globs.join(", ")),
     };
     load_context
         .report
-        .error(Code::NotFound, foreign_pack.path.location.span(), format!("{message} in `{display_path}`"))
+        .error(Code::NotFound, imported_pack.path.location.span(), format!("{message} in `{display_path}`"))
         .help(help);
 }
 
@@ -334,9 +308,9 @@ fn manifest_below(folder: &Folder) -> Option<String> {
 }
 
 /// Reports the root of a marketplace, and where its plugins are. A root that is itself a plugin is not a marketplace.
-fn report_marketplace(foreign_pack: &ForeignPack<'_>, load_context: &mut LoadContext) -> bool {
-    load_context.dependencies.files.insert(foreign_pack.folder.path().join(MARKETPLACE_FILE));
-    let marketplace = load_context.read(&foreign_pack.folder, Path::new(MARKETPLACE_FILE));
+fn report_marketplace(imported_pack: &ImportedPack<'_>, load_context: &mut LoadContext) -> bool {
+    load_context.dependencies.files.insert(imported_pack.folder.path().join(MARKETPLACE_FILE));
+    let marketplace = load_context.read(&imported_pack.folder, Path::new(MARKETPLACE_FILE));
     let plugins = marketplace.map(|text| plugins(&text)).unwrap_or_default();
     if plugins.is_empty() || plugins.iter().any(|plugin| plugin.source.is_root()) {
         return false;
@@ -346,10 +320,10 @@ fn report_marketplace(foreign_pack: &ForeignPack<'_>, load_context: &mut LoadCon
         PluginSource::Repository { .. } | PluginSource::Other(_) => format!("`{name}` (elsewhere)"),
     };
     let plugins: Vec<_> = plugins.iter().map(named).collect();
-    let message = format!("`{}` is a marketplace of plugins, not a folder of prompts", foreign_pack.path.value);
+    let message = format!("`{}` is a marketplace of plugins, not a folder of prompts", imported_pack.path.value);
     load_context
         .report
-        .error(Code::NotFound, foreign_pack.path.location.span(), message)
+        .error(Code::NotFound, imported_pack.path.location.span(), message)
         .help(format!("write the path of a plugin: {}", plugins.join(", ")));
     true
 }
@@ -357,16 +331,16 @@ fn report_marketplace(foreign_pack: &ForeignPack<'_>, load_context: &mut LoadCon
 /// Names all prompts, in the order of their paths, and keeps what `only` names.
 fn name_and_select(
     mut found: PromptsAndSkills,
-    foreign_pack: &ForeignPack<'_>,
+    imported_pack: &ImportedPack<'_>,
     reference: &Spanned<PackRef>,
     load_context: &mut LoadContext,
-) -> (Vec<ForeignPrompt>, Vec<ForeignSkill>) {
+) -> (Vec<ImportedPrompt>, Vec<ImportedSkill>) {
     found.prompts.sort_by(|(one, _), (other, _)| one.cmp(other));
-    if let Some(locked) = &foreign_pack.locked {
+    if let Some(locked) = &imported_pack.locked {
         let count = load_context.locked_entry_counts.entry(locked.key.clone()).or_default();
-        let is_within = |(_, prompt): &&(String, ForeignPrompt)| {
+        let is_within = |(_, prompt): &&(String, ImportedPrompt)| {
             count.entries += 1;
-            count.arguments += prompt.arguments.len();
+            count.arguments += prompt.prompt.value.arguments.len();
             count.entries <= MAX_ENTRIES && count.arguments <= MAX_PACK_ARGUMENTS
         };
         let kept = found.prompts.iter().take_while(is_within).count();
@@ -374,26 +348,26 @@ fn name_and_select(
             found.prompts.truncate(kept);
             let what = format!("{MAX_ENTRIES} prompts or {MAX_PACK_ARGUMENTS} arguments");
             let message = format!("more than {what} in a pack from elsewhere: the others are left out");
-            load_context.report.warning(Code::TooLarge, foreign_pack.path.location.span(), message);
+            load_context.report.warning(Code::TooLarge, imported_pack.path.location.span(), message);
         }
     }
-    let mut unique = UniqueNames::new(&foreign_pack.prefix);
+    let mut unique = UniqueNames::new(&imported_pack.prefix);
     let mut nameless = Vec::new();
     let named = found.prompts.into_iter().map(|(path, prompt)| {
         let name = unique.claim(&prompt.name);
         if has_no_name(&prompt.name) {
             nameless.push(format!("`{}` is `{name}`", source_of(&path, &prompt)));
         }
-        ForeignPrompt { name, ..prompt }
+        ImportedPrompt { name, ..prompt }
     });
-    let named: Vec<ForeignPrompt> = named.collect();
-    note_made_up_names(&nameless, foreign_pack, load_context);
+    let named: Vec<ImportedPrompt> = named.collect();
+    note_made_up_names(&nameless, imported_pack, load_context);
     let Some(only) = &reference.only else { return (named, found.skills) };
     let globs: Vec<Globs> = only.iter().filter_map(|glob| name_glob(glob, load_context)).collect();
     let is_named = |name: &str| globs.iter().any(|glob| glob.matches(name));
     // A skill is named by its prompt, or by its folder where it is none.
-    let names: HashMap<_, _> = named.iter().map(|prompt| (prompt.at.file(), prompt.name.clone())).collect();
-    let name = |skill: &ForeignSkill| names.get(&skill.file).unwrap_or(&skill.name).clone();
+    let names: HashMap<_, _> = named.iter().map(|prompt| (prompt.at().file(), prompt.name.clone())).collect();
+    let name = |skill: &ImportedSkill| names.get(&skill.file).unwrap_or(&skill.name).clone();
     for (written, glob) in only.iter().zip(&globs).filter(|_| globs.len() == only.len()) {
         let is_used = named.iter().any(|prompt| glob.matches(&prompt.name));
         if !is_used && !found.skills.iter().any(|skill| glob.matches(&name(skill))) {
@@ -406,12 +380,12 @@ fn name_and_select(
 }
 
 /// What people know a prompt by: its file, or its title in a table.
-fn source_of<'p>(path: &'p str, prompt: &'p ForeignPrompt) -> &'p str {
-    prompt.title.as_deref().filter(|_| path.ends_with(".csv")).unwrap_or(path)
+fn source_of<'p>(path: &'p str, prompt: &'p ImportedPrompt) -> &'p str {
+    prompt.prompt.title.as_deref().filter(|_| path.ends_with(".csv")).unwrap_or(path)
 }
 
 /// Says which prompts have names that nobody has given them.
-fn note_made_up_names(nameless: &[String], foreign_pack: &ForeignPack<'_>, load_context: &mut LoadContext) {
+fn note_made_up_names(nameless: &[String], imported_pack: &ImportedPack<'_>, load_context: &mut LoadContext) {
     if nameless.is_empty() {
         return;
     }
@@ -422,7 +396,7 @@ fn note_made_up_names(nameless: &[String], foreign_pack: &ForeignPack<'_>, load_
     let message = format!("nothing in a name that a prompt may have: {shown}");
     load_context
         .report
-        .note(Code::BadName, foreign_pack.path.location.span(), message)
+        .note(Code::BadName, imported_pack.path.location.span(), message)
         .help("give the file, or the row of a table, a name with letters `a-z` or digits");
 }
 
@@ -437,16 +411,16 @@ fn name_glob(written: &Spanned<String>, load_context: &mut LoadContext) -> Optio
 }
 
 /// A pack without a manifest: no variables and no partials, and at most one folder to work in.
-fn build_foreign_pack(foreign_pack: &ForeignPack<'_>, allowed: ForeignGrants, importer: &Pack) -> Pack {
+fn build_imported_pack(imported_pack: &ImportedPack<'_>, allowed: ImportedGrants, importer: &Pack) -> Pack {
     let folder = allowed.workspace.is_some().then(|| {
-        let named = |text: &str| Spanned::new(text.to_owned(), foreign_pack.path.location);
+        let named = |text: &str| Spanned::new(text.to_owned(), imported_pack.path.location);
         let path = FolderSpec::Path(WORKSPACE_TEMPLATE.to_owned());
-        (named(FOREIGN_WORKSPACE), Spanned::new(path, foreign_pack.path.location))
+        (named(IMPORTED_WORKSPACE), Spanned::new(path, imported_pack.path.location))
     });
     Pack {
-        folder: foreign_pack.folder.clone(),
-        display_prefix: foreign_pack.display_path.clone(),
-        engine: Engine::new(Vec::new()).0,
+        folder: imported_pack.folder.clone(),
+        display_prefix: imported_pack.display_path.clone(),
+        engine: Engine::imported(),
         partials: BTreeMap::new(),
         grants: allowed.grants,
         locked: None,

@@ -1,0 +1,160 @@
+//! The helpers of templates that are written for handlebars.js, where they differ from those of folio's own: values print
+//! as in JavaScript, and sections and media are blocks and tags.
+
+use handlebars::{Context, Handlebars, Helper, HelperDef, HelperResult, RenderContext, ScopedJson};
+use serde_json::Value;
+
+use super::argument::{FnHelper, HelperParams, HelperValue, param_or_null, param_text, text_value};
+use super::block::{each, with};
+use super::compare;
+use super::print::{GUARD, READ_PATH, guard};
+use super::render_call::{RenderCall, RenderHelper};
+use crate::budget::memory_size;
+use crate::template::handlebars_js::{MARK_END, MEDIA_START, MEDIA_TYPE, ROLE_START, escape_marks};
+use crate::template::render::{RenderError, STEP_COST, charge_memory, charge_work, is_truthy};
+use crate::template::syntax::{INVERSE_SECTION, SECTION};
+
+/// `{{$text value}}`: prints a value.
+pub(in crate::template) const TEXT: &str = "$text";
+/// `{{$media url type}}`: prints the mark of a picture, a sound or a link.
+pub(in crate::template) const MEDIA: &str = "$media";
+
+/// `{{$role name}}`: prints the mark of a role.
+pub(in crate::template) const ROLE: &str = "$role";
+
+/// How much work the use of a partial counts as: partials may use one another many times.
+const PARTIAL_COST: usize = 4096;
+
+/// Registers these helpers beside those of all templates.
+pub(in crate::template) fn register_js(registry: &mut Handlebars<'static>) {
+    compare::register_blocks(registry);
+    registry.register_helper(GUARD, Box::new(RenderHelper(guard_partial)));
+    registry.register_helper(READ_PATH, Box::new(JsPathHelper));
+    registry.register_helper(TEXT, Box::new(RenderHelper(print)));
+    registry.register_helper(MEDIA, Box::new(RenderHelper(print_media)));
+    registry.register_helper(ROLE, Box::new(RenderHelper(print_role)));
+    registry.register_helper(SECTION, Box::new(RenderHelper(render_section)));
+    registry.register_helper(INVERSE_SECTION, Box::new(RenderHelper(render_inverse_section)));
+    registry.register_helper("json", Box::new(FnHelper(json)));
+}
+
+fn guard_partial(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
+    charge_work(PARTIAL_COST)?;
+    guard(call)
+}
+
+/// Reads a path; `length` is that of a list or a text.
+struct JsPathHelper;
+
+impl HelperDef for JsPathHelper {
+    fn call_inner<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        _: &'reg Handlebars<'reg>,
+        context: &'rc Context,
+        rendering: &mut RenderContext<'reg, 'rc>,
+    ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
+        charge_work(STEP_COST)?;
+        let path = param_text(helper, 0)?;
+        let value = rendering.evaluate(context, &path).unwrap_or(ScopedJson::Missing);
+        let owner = path.strip_suffix("length").filter(|_| value.is_missing());
+        let Some(owner) = owner.map(|owner| owner.trim_end_matches(['.', '/'])) else { return Ok(value) };
+        let owner = if owner.is_empty() { "this" } else { owner };
+        let length = rendering.evaluate(context, owner).ok().and_then(|owner| length_of(owner.as_json()));
+        Ok(length.map_or(value, |length| ScopedJson::Derived(length.into())))
+    }
+}
+
+fn length_of(value: &Value) -> Option<usize> {
+    match value {
+        Value::Array(items) => Some(items.len()),
+        Value::String(text) => Some(text.encode_utf16().count()),
+        _ => None,
+    }
+}
+
+/// Prints a value as it is: only the lines of the template have the indentation of a partial.
+fn print(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
+    charge_work(STEP_COST)?;
+    let text = escape_marks(&charged_js_text(param_or_null(call.helper, 0))?);
+    FnHelper(first_line).call(call.helper, call.registry, call.context, call.rendering, call.out)?;
+    match text.find('\n') {
+        Some(end) => Ok(call.out.write(text.get(end..).unwrap_or_default())?),
+        None => Ok(()),
+    }
+}
+
+fn first_line(params: &dyn HelperParams) -> HelperValue {
+    let text = escape_marks(&charged_js_text(param_or_null(params, 0))?);
+    text_value(text.split('\n').next().unwrap_or_default())
+}
+
+fn print_media(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
+    let text = |nth| charged_js_text(param_or_null(call.helper, nth)).map(|text| escape_marks(&text));
+    let (url, content_type) = (text(0)?, text(1)?);
+    if url.is_empty() {
+        return Ok(());
+    }
+    Ok(call.out.write(&format!("{MEDIA_START}{url}{MEDIA_TYPE}{content_type}{MARK_END}"))?)
+}
+
+fn print_role(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
+    let name = escape_marks(&charged_js_text(param_or_null(call.helper, 0))?);
+    Ok(call.out.write(&format!("{ROLE_START}{name}{MARK_END}"))?)
+}
+
+/// `{{#name}}`, for a list, an object or a condition.
+fn render_section(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
+    match param_or_null(call.helper, 0) {
+        Value::Bool(true) => call.render(call.helper.template()),
+        Value::Array(_) => each(call),
+        _ => with(call),
+    }
+}
+
+/// `{{^name}}`
+fn render_inverse_section(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
+    let is_empty = !is_truthy(param_or_null(call.helper, 0));
+    call.render(if is_empty { call.helper.template() } else { call.helper.inverse() })
+}
+
+fn json(params: &dyn HelperParams) -> HelperValue {
+    let value = param_or_null(params, 0);
+    params.charge_memory(memory_size(value))?;
+    let indent = params.option("indent").and_then(Value::as_u64).unwrap_or_default().min(10);
+    if value.is_null() {
+        // What is undefined has no JSON.
+        return text_value("");
+    }
+    if indent == 0 {
+        return text_value(value.to_string());
+    }
+    let spaces = " ".repeat(usize::try_from(indent).unwrap_or_default());
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(spaces.as_bytes());
+    let mut bytes = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
+    match serde::Serialize::serialize(value, &mut serializer) {
+        Ok(()) => text_value(String::from_utf8_lossy(&bytes)),
+        Err(_) => text_value(value.to_string()),
+    }
+}
+
+fn charged_js_text(value: &Value) -> Result<String, RenderError> {
+    charge_memory(memory_size(value))?;
+    Ok(js_text(value))
+}
+
+/// A value as text.
+fn js_text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
+            Some(float) => float.to_string(),
+            None => number.to_string(),
+        },
+        Value::Array(items) => items.iter().map(js_text).collect::<Vec<_>>().join(","),
+        Value::Object(_) => "[object Object]".to_owned(),
+    }
+}
