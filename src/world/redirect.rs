@@ -207,16 +207,17 @@ mod tests {
         }
         assert!(follow(request("https://a.example/", vec![HttpHeader::new("x", "1")]), "http://a.example/").is_ok());
         let upgraded = follow(request("http://a.example/", secret), "https://a.example/").unwrap();
-        assert!(upgraded.headers.is_empty());
+        assert!(!upgraded.headers.contains_key("x-key"));
     }
 
     #[test]
     fn credentials_are_dropped_on_another_origin() {
         let secret = || vec![HttpHeader::new_secret("x-key", "k")];
         let kept = follow(request("https://u:p@a.example/x/y", secret()), "../z").unwrap();
-        assert_eq!((kept.url.as_str(), kept.headers.len()), ("https://u:p@a.example/z", 1));
+        assert_eq!((kept.url.as_str(), kept.headers.contains_key("x-key")), ("https://u:p@a.example/z", true));
         for other in ["https://b.example/", "https://a.example:8443/", "//sub.a.example/"] {
-            assert!(follow(request("https://a.example/", secret()), other).unwrap().headers.is_empty(), "{other}");
+            let followed = follow(request("https://a.example/", secret()), other).unwrap();
+            assert!(!followed.headers.contains_key("x-key"), "{other}");
         }
     }
 }

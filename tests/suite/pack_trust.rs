@@ -568,7 +568,7 @@ fn no_bytes_and_no_white_space_move_code_out_of_sight() {
         "x [598000 characters] x",
         "file wide.ps1\n    evil 3\n",
         "    run.sh, 598000 characters of long lines, named by what it does\n",
-        "    sound.ogg, 214 bytes\n",
+        "    sound.ogg, 215 bytes\n",
     ] {
         assert!(shown.contains(part), "{part}: {}", shown.replace(&"x".repeat(100), "…"));
     }

@@ -61,7 +61,7 @@ fn stdin_and_environment_follow_manifest() {
 fn unexpected_exit_code_includes_stderr() {
     let fixture = fixture();
     assert_eq!(fixture.text("exit", json!({ "code": 1 })), "out\n");
-    assert_eq!(fixture.failure("exit", json!({ "code": 2 })), "`sh` exited with code 2:\nred");
+    assert_eq!(fixture.failure("exit", json!({ "code": 2 })), "`sh` exited with code 2:\nstderr:\nred\nstdout:\nout");
     assert!(fixture.failure("missing", json!({})).contains("folio-no-such-program"));
 }
 
@@ -128,7 +128,7 @@ tools:
         - { resource: "a://x" }
         - { resourceLink: "a://x" }
         - { resource: { uri: "b://{{more}}", text: "inline" } }
-        - { image: { base64: "aGk=", mimeType: image/gif } }
+        - { image: { base64: "R0lGODlhAQABAAAAADs=", mimeType: image/gif } }
   misfit:
     description: d
     run: { exec: [echo, hello] }

@@ -30,7 +30,7 @@ use crate::value_types::Role;
 use crate::yaml::{Location, Spanned};
 
 /// How many nodes a template may have with its partials.
-const MAX_NODES: usize = 200_000;
+const MAX_NODES: usize = 10_000;
 
 /// `**/*.prompt`: named after the path below the last `prompts/`. `_NAME.prompt` is a partial.
 pub(super) struct Dotprompt;

@@ -250,7 +250,8 @@ impl Cursor<'_> {
         let text = self.slice(path.span.clone()).to_owned();
         let leads = path.local || path.root || path.parent_steps > 0;
         let odd = |message: &str| TemplateError::syntax(path.span.clone(), message);
-        if path.local && path.names.len() != 1 {
+        // In templates of other programs, which have more of them, such a variable has no value.
+        if path.local && path.names.len() != 1 && !self.reads_sections {
             return self.fail(odd("invalid `@` variable, expected `@index`, `@key`, `@first`, `@last` or `@root.…`"));
         }
         if path.local && path.names.iter().any(|name| name.text == "root") {

@@ -234,7 +234,7 @@ async fn invalid_body_gets_json_rpc_error() {
         ("[]", -32600),
         (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
         (r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#, -32602),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}"#, -32602),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[1]}"#, -32602),
         (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":5}}"#, -32602),
     ] {
         let reply = site.post(&[], body).await;

@@ -77,7 +77,6 @@ async fn bad_params_and_unknown_methods_have_their_codes() {
         ("tools/call", json!({})),
         ("tools/call", json!(["echo"])),
         ("tools/list", json!({ "cursor": 7 })),
-        ("tools/list", json!([])),
         ("tools/list", json!([null, null])),
         ("tools/list", json!({ "_meta": 5 })),
         ("prompts/get", json!({ "name": 1 })),

@@ -149,7 +149,9 @@ fn spawn_supervisor_process(program: &Path, socket: UnixStream) -> io::Result<Su
     let orphans = OrphanReaper::new_subreaper();
     let mut command = Command::new(program);
     command.arg0("folio").arg(SUPERVISOR_ARGUMENT).env_clear();
-    let child = command.stdin(OwnedFd::from(socket)).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let spawned = command.stdin(OwnedFd::from(socket)).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    // The number of the system is for the errors of programs alone.
+    let child = spawned.map_err(|error| io::Error::new(error.kind(), error))?;
     Ok(SupervisorProcess { child, orphans })
 }
 

@@ -84,7 +84,7 @@ async fn unrunnable_program_gives_a_precise_error() {
     assert!(matches!(error("./absent").await, WorldError::ProgramNotFound { .. }));
     assert!(matches!(error("").await, WorldError::ProgramNotFound { .. }));
     assert!(matches!(error("./plain").await, WorldError::NotExecutable { .. }));
-    assert!(matches!(error("./odd").await, WorldError::NotExecutable { .. }));
+    assert!(matches!(error("./odd").await, WorldError::NoInterpreter { .. }));
     assert!(matches!(error("./lost").await, WorldError::SpawnFailed { .. }));
     let nowhere = ProgramCommand::new("true", folder.path().join("absent"));
     assert!(matches!(real().run_program(nowhere).await, Err(WorldError::InvalidWorkingDir { .. })));
