@@ -76,9 +76,14 @@ pub(super) fn start_entry<'a, 'c>(
             Some(at) => report_prefix(prefix, at, &qualified, compiler),
             None => {
                 let diagnostic = compiler.error(Code::BadName, name.location, format!("invalid name `{qualified}`"));
+                let span = name.location.span();
                 match suggest_name(name) {
+                    // The name of a file is not written in it.
+                    Some(near) if span.start == span.end => {
+                        diagnostic.help(format!("rename the file to `{near}.md`: {rule}"))
+                    }
                     Some(near) => {
-                        diagnostic.help(format!("write `{near}`: {rule}")).suggest(name.location.span(), near)
+                        diagnostic.help(format!("write `{near}`: {rule}")).suggest(span, near)
                     }
                     None => diagnostic.help(rule.to_string()),
                 };
