@@ -85,7 +85,7 @@ async fn unrunnable_program_gives_a_precise_error() {
     assert!(matches!(error("").await, WorldError::ProgramNotFound { .. }));
     assert!(matches!(error("./plain").await, WorldError::NotExecutable { .. }));
     assert!(matches!(error("./odd").await, WorldError::NoInterpreter { .. }));
-    assert!(matches!(error("./lost").await, WorldError::SpawnFailed { .. }));
+    assert!(matches!(error("./lost").await, WorldError::NoInterpreter { .. }));
     let nowhere = ProgramCommand::new("true", folder.path().join("absent"));
     assert!(matches!(real().run_program(nowhere).await, Err(WorldError::InvalidWorkingDir { .. })));
     let mut nul = command(&["true"]);
