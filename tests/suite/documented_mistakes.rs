@@ -179,7 +179,10 @@ fn help_for_habits_of_other_tools_says_what_to_write() {
         ("env of a program as a list", "write `{ A: b, C: $D }`"),
         ("secrets.X", r"declare `X` under `env`, and write `{{env.X}}`; for the text itself, write `\\{{secrets.X}}`"),
         ("process.env.TOKEN", "write `env.TOKEN`"),
-        ("name of a prompt file with a dot", "rename the file to `My-Prompt.md`: use 1 to 64 letters, digits, `_` and `-`"),
+        (
+            "name of a prompt file with a dot",
+            "rename the file to `My-Prompt.md`: use 1 to 64 letters, digits, `_` and `-`",
+        ),
         ("template of Go in a command", r"write `{{Names}}`; for the text itself, write `\\{{.Names}}`"),
         (
             "three braces as text",

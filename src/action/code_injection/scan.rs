@@ -217,7 +217,7 @@ impl ArgvScan {
         let mut at = range.start;
         while at < range.end {
             if program_scan.options && self.text(at) == "--" {
-                program_scan.options = false;
+                program_scan.options = program_scan.syntax.ignores_double_dash;
                 at += 1;
             } else if program_scan.options
                 && self.text(at) == "-"

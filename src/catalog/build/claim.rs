@@ -82,9 +82,7 @@ pub(super) fn start_entry<'a, 'c>(
                     Some(near) if span.start == span.end => {
                         diagnostic.help(format!("rename the file to `{near}.md`: {rule}"))
                     }
-                    Some(near) => {
-                        diagnostic.help(format!("write `{near}`: {rule}")).suggest(span, near)
-                    }
+                    Some(near) => diagnostic.help(format!("write `{near}`: {rule}")).suggest(span, near),
                     None => diagnostic.help(rule.to_string()),
                 };
             }
