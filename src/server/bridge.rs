@@ -319,7 +319,7 @@ fn prompt_content(prompt: PromptResult) -> ToolResult {
     let is_conversation = prompt.messages.iter().any(|message| message.role != Role::User);
     let mut content = Vec::with_capacity(count);
     for (number, ResultMessage { role, content: block }) in (1..).zip(prompt.messages) {
-        // With its number, so that no text can be taken for a message of somebody else.
+        // With its number, so that a reader sees where each begins.
         let whose = if role == Role::User { "user" } else { "assistant" };
         let heading = is_conversation.then(|| format!("[message {number} of {count}, of the {whose}]"));
         match (heading, block) {

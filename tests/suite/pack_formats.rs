@@ -1309,4 +1309,12 @@ fn different_markers_are_different_arguments() {
     let folder = server_of("format: claude-commands", &files);
     let command = client(&folder);
     assert_eq!(command.get_text("x-a", json!({ "prompt": "1", "prompt_2": "2" })).trim_end(), "1 2");
+    let dotprompt = "---\ninput: { schema: { 名前: string } }\n---\n{{名前}} {{年齢}} {{[a b]}} {{a_b}}";
+    let folder = server_of("format: dotprompt", &[("a.prompt", dotprompt)]);
+    let dotprompt = client(&folder);
+    let given = json!({ "prompt": "1", "prompt_2": "2", "a_b": "3", "a_b_2": "4" });
+    assert_eq!(dotprompt.get_text("x-a", given), "1 2 3 4");
+    // Handlebars would read as many for too long.
+    let many = server_of("format: dotprompt", &[("a.prompt", "{{a}}".repeat(9_000).as_str())]);
+    assert!(check(&many).1.contains("too many tags or backslashes for a text of this length: prompt skipped"));
 }

@@ -17,7 +17,7 @@ use self::message::{add_part, role_behind};
 use self::partials::{Partials, is_partial, span_of};
 use self::schema::{InputField, input_fields};
 use super::front_matter::split_leading_front_matter;
-use super::naming::{argument_name, path_below};
+use super::naming::{ArgumentNames, path_below};
 use super::placeholders::{ArgumentCollector, text_argument};
 use super::template_text::ValueCollector;
 use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat};
@@ -171,11 +171,12 @@ impl PromptFile<'_> {
         let defaults = input.and_then(|input| input.get("default")).and_then(Value::as_object);
         let default = |name: &str| defaults.and_then(|defaults| defaults.get(name)).cloned();
         let mut variables = IndexMap::new();
+        let mut names = ArgumentNames::default();
         let mut arguments = ArgumentCollector::new(Location::start_of(self.file.id));
         for InputField { name, description, schema, required, default: own } in
             input.and_then(|input| input.get("schema")).map(input_fields).unwrap_or_default()
         {
-            let (argument, default) = (argument_name(&name), default(&name).or(own));
+            let (argument, default) = (names.claim(&name), default(&name).or(own));
             let required = required && default.is_none();
             let keyword = |key: &str| schema.get(key).cloned().map(Box::new);
             let (kind, choices) = (keyword("type"), keyword("enum"));
@@ -187,7 +188,7 @@ impl PromptFile<'_> {
             if variables.contains_key(&name) {
                 continue;
             }
-            let argument = argument_name(&name);
+            let argument = names.claim(&name);
             arguments.add(&argument, text_argument(None, false));
             variables.insert(name.clone(), Variable { argument, is_structured, default: default(&name) });
         }

@@ -146,8 +146,13 @@ impl JsSource {
 
     fn part(&self, range: Range<usize>) -> Result<JsPart, Box<TemplateError>> {
         let tree = rewrite::to_tree(&self.text, &self.parsed, range.clone());
-        let error = || Box::new(TemplateError::syntax(range, "ambiguous syntax: Handlebars reads it differently"));
-        tree.map(JsPart).ok_or_else(error)
+        tree.map(JsPart).ok_or_else(|| {
+            let message = match self.text.get(range.clone()).is_some_and(rewrite::has_too_many_tags) {
+                true => "too many tags or backslashes for a text of this length",
+                false => "ambiguous syntax: Handlebars reads it differently",
+            };
+            Box::new(TemplateError::syntax(range, message))
+        })
     }
 }
 

@@ -14,10 +14,14 @@ use crate::template::syntax::{
 };
 use crate::template::to_handlebars::{guard_partials, is_indented_within_line};
 
+/// Whether Handlebars would read a text for too long.
+pub(super) fn has_too_many_tags(text: &str) -> bool {
+    text.matches("{{").count().saturating_mul(text.len()) > MAX_PARSE_COST || text.contains(&"\\".repeat(256))
+}
+
 /// The tree of a range of a template, which begins and ends between two nodes at its top.
 pub(super) fn to_tree(source: &str, parsed: &SectionTemplate, range: Range<usize>) -> Option<Tree> {
-    let text = source.get(range.clone())?;
-    if text.matches("{{").count().saturating_mul(text.len()) > MAX_PARSE_COST || text.contains(&"\\".repeat(256)) {
+    if has_too_many_tags(source.get(range.clone())?) {
         return None;
     }
     let mut rewriter = Rewriter { source, edits: Vec::new(), tags: 0 };
