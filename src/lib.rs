@@ -31,32 +31,49 @@
 #[cfg(not(unix))]
 compile_error!("folio runs on Linux and macOS");
 
-pub mod diagnostic;
-pub mod digest;
-pub mod spec_version;
-pub mod yaml;
-pub mod files;
-pub mod uri;
-pub mod budget;
-pub mod template;
-pub mod schema;
-pub mod value_types;
-pub mod compile;
-pub mod redact;
-pub mod world;
-pub mod action;
-pub mod manifest;
-pub mod pack_format;
-pub mod archive;
-pub mod pack_source;
-pub mod load;
-pub mod catalog;
-pub mod reload;
-pub mod server;
-pub mod dev_page;
-pub mod transport;
-pub mod test_run;
-pub mod openapi;
-pub mod export;
-pub mod client_config;
-pub mod cli;
+mod diagnostic;
+mod digest;
+mod spec_version;
+mod yaml;
+mod files;
+mod uri;
+mod budget;
+mod template;
+mod schema;
+mod value_types;
+mod compile;
+mod redact;
+mod world;
+mod action;
+mod manifest;
+mod pack_format;
+mod archive;
+mod pack_source;
+mod load;
+mod catalog;
+mod reload;
+mod server;
+mod dev_page;
+mod transport;
+mod test_run;
+mod openapi;
+mod export;
+mod client_config;
+mod cli;
+
+// What the program is made of.
+pub use cli::{Cli, Exit, Output, run, start_logging};
+pub use redact::Redactors;
+pub use world::{SandboxSupport, run_supervisor};
+
+// A manifest from its files to a catalog or a report, and what the language consists of.
+pub use action::ACTIONS;
+pub use catalog::{BuildOutcome, build};
+pub use diagnostic::{Code, Diagnostic, Format, Report, Severity, TerminalStyle, render, render_lines};
+pub use files::Folder;
+pub use load::{EnvSource, ManifestLocation, load};
+pub use manifest::{generate_schema, reference};
+pub use openapi::{Source, import};
+pub use template::helpers;
+pub use uri::UriTemplate;
+pub use yaml::{NewEntry, decode, insert_entry, parse};

@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use folio::cli::{self, Cli, Exit, Output};
-use folio::redact::Redactors;
+use folio::{Cli, Exit, Output, Redactors};
 
 fn main() -> ExitCode {
-    if let Some(supervised) = folio::world::run_supervisor(std::env::args_os()) {
+    if let Some(supervised) = folio::run_supervisor(std::env::args_os()) {
         return if supervised.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let arguments = match Cli::parse_args(std::env::args_os()) {
@@ -14,9 +13,9 @@ fn main() -> ExitCode {
         Err(exit) => return exit.into(),
     };
     let redactors = Redactors::default();
-    cli::start_logging(&arguments, redactors.clone());
+    folio::start_logging(&arguments, redactors.clone());
     let output = Output::new(&arguments.global, redactors.clone());
-    match cli::run(arguments, redactors) {
+    match folio::run(arguments, redactors) {
         Ok(exit) => exit.into(),
         Err(error) => {
             output.eprint_error(&error);

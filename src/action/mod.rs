@@ -44,7 +44,7 @@ pub use client::{
 };
 pub use code_injection::{ValueUse, is_interpreter, takes_values_behind, value_use};
 pub use compile_run::{Run, RunCompilation};
-pub use csv::{CsvFault, CsvField, CsvFields};
+pub use csv::{CsvFault, CsvFields};
 pub use file::check_folder;
 pub use http::{check_connection, is_header_name, is_reserved_header};
 pub use imported_step::ImportedRunBuilder;

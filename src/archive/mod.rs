@@ -8,5 +8,5 @@ mod read_zip;
 mod write_zip;
 mod zip_layout;
 
-pub use read::{ArchiveEntry, ArchiveError, ArchiveFile, visit_entries};
+pub use read::{ArchiveEntry, ArchiveError, visit_entries};
 pub use write_zip::{ZipEntry, write_zip};

@@ -76,21 +76,21 @@ mod variable_commands;
 #[cfg(test)]
 mod tests;
 
-pub use answer_pair::{AnswerPair, AnswerPairError};
+pub use answer_pair::AnswerPair;
 pub use args::{
     AddArgs, CallArgs, CandidatesArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, ExplainArgs,
-    ExportArgs, ExportDockerArgs, ExportMcpbArgs, ExportServerJsonArgs, ExportTarget, FetchArgs, GetArgs, GlobalArgs,
-    InitArgs, InstallArgs, InstallTarget, ListArgs, LockArgs, NewArgs, ReadArgs, RemoveArgs, RequestArgs, ServeArgs,
-    TestArgs, TestFormat, TrustArgs, UninstallArgs, UpdateArgs,
+    ExportDockerArgs, ExportMcpbArgs, ExportServerJsonArgs, ExportTarget, FetchArgs, GetArgs, GlobalArgs, InitArgs,
+    InstallArgs, InstallTarget, ListArgs, LockArgs, NewArgs, ReadArgs, RemoveArgs, RequestArgs, ServeArgs, TestArgs,
+    TestFormat, TrustArgs, UninstallArgs, UpdateArgs,
 };
-pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
+pub use argument_pairs::ArgumentPairs;
 pub use entry_kind::EntryKind;
-pub use env_pair::{EnvPair, EnvPairError};
+pub use env_pair::EnvPair;
 pub use exit::Exit;
 pub use init_template::InitTemplate;
-pub use listen_address::{ListenAddress, ListenAddressError};
+pub use listen_address::ListenAddress;
 pub use log_file::LogFile;
-pub use logging::{LogFilter, LogFilterError, LogFormat, init_logging as start_logging};
+pub use logging::{LogFilter, LogFormat, init_logging as start_logging};
 pub use new_entry::NewAction;
 pub use output::Output;
 

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::format::line_and_column;
-use super::{ConfigError, ConfigFormat, ConfigSection, HOSTS, NamedEntry};
+use super::format::{ConfigFormat, line_and_column};
+use super::{ConfigError, ConfigSection, HOSTS, NamedEntry};
 
 fn entry() -> Value {
     json!({ "command": "/bin/folio", "args": ["serve", "/desk"], "env": { "K": "a\u{7f}\"\\ü" } })

@@ -22,9 +22,9 @@ mod template;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-pub use coverage::{LoadCoverage, MarkedPart, PartKind};
+pub use coverage::{LoadCoverage, PartKind};
 pub use folder_variable::{FolderVariable, MAX_NAMED_FOLDERS, not_a_folder_message};
-pub use load_context::{FileBuffers, LoadContext, LoadContextCounts, LoadDependencies, OutdatedCheck, ProgramFault};
+pub use load_context::{FileBuffers, LoadContext, LoadDependencies, OutdatedCheck, ProgramFault};
 pub use mime_type::MimeType;
 pub use name_prefix::NamePrefix;
 pub use pack::{Environment, FILES_GRANT, GrantUse, Grants, LockedGrants, Pack, PackVariable, ValueOrigin};

@@ -11,9 +11,9 @@ mod mcpb;
 mod program;
 mod server_json;
 
-pub use contents::{ContentsError, ExportedFile, FolderContents, FolderFilter, cached_packs, collect_folder};
-pub use description::{ExportedVariable, ServerDescription, exported_variables};
+pub use contents::{ExportedFile, FolderFilter, cached_packs, collect_folder};
+pub use description::{ServerDescription, exported_variables};
 pub use docker::{DOCKER_CONTEXT, DOCKERFILE_HEADER, DockerFiles, docker_context};
-pub use mcpb::{BundleParts, mcpb_bundle, mcpb_manifest};
-pub use program::{ProgramError, ProgramPlatform, platform_of};
-pub use server_json::{ServerJsonError, ServerJsonParts, server_json};
+pub use mcpb::{BundleParts, mcpb_bundle};
+pub use program::{ProgramPlatform, platform_of};
+pub use server_json::{ServerJsonParts, server_json};

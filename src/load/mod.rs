@@ -28,7 +28,7 @@ use crate::template::FixedTime;
 use crate::yaml::Location;
 
 pub(crate) use environment::is_unexpanded;
-pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation, NEW_MANIFEST_NAME, folder_argument};
+pub use location::{MANIFEST_NAMES, ManifestLocation, NEW_MANIFEST_NAME, folder_argument};
 pub use locked_pack::{LockablePack, PackState};
 pub use pack::WORKSPACE_VARIABLE;
 pub use parsed_file::ParsedFiles;

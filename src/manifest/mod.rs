@@ -37,11 +37,9 @@ pub use mock::{MOCKED_ACTIONS, Mock, MockError, ProgramMock, ResponseMock};
 pub use prompt::{Message, Prompt, SYSTEM_ROLE, SYSTEM_ROLE_HELP};
 pub use resource::Resource;
 pub use schema::{SCHEMA, generate_schema};
-pub use server::{Bridge, BridgeKind, BridgeMode, EnvEntry, EnvVariable, Server, ServerLimits, TraceKey};
+pub use server::{Bridge, BridgeKind, BridgeMode, EnvEntry, EnvVariable, Server, TraceKey};
 pub use test::{Expect, ExpectedAction, ExpectedMessage, SentParts, Test, TestCase};
-pub use tool::{
-    CallCount, Concurrency, ConcurrencyKeys, RateLimit, ResultSpec, Task, TaskSupport, Tool, ToolAnnotations,
-};
+pub use tool::{Concurrency, ConcurrencyKeys, RateLimit, ResultSpec, Task, TaskSupport, Tool};
 
 /// A folio manifest: an MCP server, written in YAML.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]

@@ -39,10 +39,7 @@ mod update;
 #[cfg(test)]
 mod tests;
 
-pub use description_text::{as_template, plain, plain_line};
-pub use naming::{ArgumentNames, UniqueNames, kebab};
-
-pub use fetch::{FetchError, Fetcher, fetch};
+pub use fetch::{Fetcher, fetch};
 pub use import::{Import, ImportError, ImportOptions, import};
 pub use source::{MAX_DESCRIPTION_BYTES, Source};
-pub use update::{EntryOutcome, FilePlan, FolderPlan, FolderReader, RECORD_PATH, UpdateError};
+pub use update::{EntryOutcome, FilePlan, FolderPlan, RECORD_PATH, UpdateError};

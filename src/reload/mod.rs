@@ -15,10 +15,8 @@ mod file_stamps;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -52,7 +50,7 @@ pub struct LoadOutput<T> {
 /// Why and how a load happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReloadInfo {
-    /// It was requested by [`WatchHandle::reload_now`] or SIGHUP, and is logged even if nothing changed.
+    /// SIGHUP requested it, which is logged even if nothing changed.
     pub requested: bool,
     /// How long the load took.
     pub elapsed: Duration,
@@ -113,19 +111,23 @@ pub struct ReloadCounts {
 /// A running watch. It continues until its token is cancelled, even if this is dropped.
 #[derive(Debug)]
 pub struct WatchHandle {
-    reload_requests: Arc<Notify>,
-    counts: watch::Receiver<ReloadCounts>,
+    #[cfg(test)]
+    reload_requests: std::sync::Arc<tokio::sync::Notify>,
+    #[cfg(test)]
+    counts: tokio::sync::watch::Receiver<ReloadCounts>,
     task: JoinHandle<()>,
 }
 
 impl WatchHandle {
-    /// Requests a load now, even if no file has changed. Several requests during one load count as one.
-    pub fn reload_now(&self) {
+    /// Requests a load now, as SIGHUP does.
+    #[cfg(test)]
+    fn reload_now(&self) {
         self.reload_requests.notify_one();
     }
 
     /// Returns the counters, and wakes on changes.
-    pub fn counts(&self) -> watch::Receiver<ReloadCounts> {
+    #[cfg(test)]
+    fn counts(&self) -> tokio::sync::watch::Receiver<ReloadCounts> {
         self.counts.clone()
     }
 

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 
 use super::*;
+use tokio::sync::watch;
 
 mod save_methods;
 

@@ -36,8 +36,9 @@ impl WatchTask {
 
     /// Spawns the task, which continues from the load `first`.
     pub(super) fn spawn<L: ReloadSource>(self, load: L, first: InitialLoad, open_backend: OpenBackend) -> WatchHandle {
-        let (reload_requests, counts) = (Arc::clone(&self.reload_requests), self.counts.subscribe());
-        let sighups = forward_sighup(self.options.reload_on_sighup, Arc::clone(&reload_requests));
+        #[cfg(test)]
+        let (reload_requests, counts) = (self.reload_requests.clone(), self.counts.subscribe());
+        let sighups = forward_sighup(self.options.reload_on_sighup, Arc::clone(&self.reload_requests));
         let (wakeup, options, shutdown) = (Arc::clone(&self.wakeup), self.options.clone(), self.shutdown.clone());
         let start = move || Reloader::start(load, first, FolderWatcher::new(wakeup, &options, open_backend), shutdown);
         let task = task::spawn(async move {
@@ -46,7 +47,13 @@ impl WatchTask {
                 () = sighups => {}
             }
         });
-        WatchHandle { reload_requests, counts, task }
+        WatchHandle {
+            #[cfg(test)]
+            reload_requests,
+            #[cfg(test)]
+            counts,
+            task,
+        }
     }
 
     async fn run<L: ReloadSource>(&self, start: impl FnOnce() -> Reloader<L> + Send + 'static) {

@@ -31,7 +31,7 @@ pub use coerce::Coercion;
 pub use compile::Schema;
 pub use integer::normalize_integers;
 pub use keyword::unknown_keywords;
-pub use lint::{Lint, LintKind, lint};
+pub use lint::{LintKind, lint};
 pub use property::{TextForm, allowed_values};
 
 use serde_json::Value;

@@ -53,7 +53,7 @@ use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use bytes_in_flight::{Busy, BytesInFlight, PeerBytes, Reservation, SMALL_MESSAGE_BYTES, WeakPeerBytes};
-pub use catalog_diff::{Changes, ListChange};
+pub use catalog_diff::Changes;
 pub use observer::{ClientName, RequestObserver, RequestRecord};
 pub(crate) use session::RootsRevision;
 pub use shared_server::{ServeOptions, SharedServer};
@@ -108,11 +108,6 @@ impl ConnectionHandler {
         self.outlives_request = true;
         self.stop = stop;
         self
-    }
-
-    /// The server that the handler answers for.
-    pub fn shared_server(&self) -> &SharedServer {
-        &self.shared_server
     }
 
     /// Runs a call until it ends, its caller no longer wants it, or the server stops. `cancel` is the token of the call,

@@ -35,15 +35,13 @@ pub use coverage::{Branch, CoverageMarker};
 pub use engine::Engine;
 pub use error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan, WholeOutcome};
 pub use handlebars_js::{JsPart, JsPiece, JsSource, JsTemplates, Marker};
-pub use helper::{HelperDoc, helpers, is_helper, is_helper_without_arguments};
-pub use limit::{MAX_ITERATIONS, MAX_NESTING, MAX_OUTPUT_BYTES, MAX_TEMPLATE_BYTES};
+pub use helper::{helpers, is_helper, is_helper_without_arguments};
 pub use output_pieces::{OutputPiece, output_pieces};
 pub use render::{RenderError, is_truthy, value_to_text};
 pub use scope::{FixedTime, Scope, ScopeConstants, reserved_name_meaning};
 pub use shape::{ScopeShape, Shape};
 pub use slot::{
     ArgvSlot, Base64Slot, Base64Text, ConditionSlot, EnvSlot, FilePathSlot, FolderPathSlot, FolderPathText, HeaderSlot,
-    HeaderText, JoinedList, JsonSlot, JsonValue, ListItems, ListSlot, NumberSlot, PathText, PlainText, QuerySlot,
-    QueryValues, RenderedText, Slot, TextSlot, UriSlot, UriText, UrlBase, UrlSlot, UrlText,
+    JsonSlot, ListItems, ListSlot, NumberSlot, QuerySlot, Slot, TextSlot, UriSlot, UrlBase, UrlSlot,
 };
 pub use truncation_note::{INVALID_UTF8_NOTE, truncation_note};

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 pub use coverage::{Coverage, ManifestPart};
 pub use dependencies::test_fingerprints;
-pub use plan::{DeclaredCase, PlannedTest, TestFilter, plan_tests, test_environment};
+pub use plan::{PlannedTest, TestFilter, plan_tests, test_environment};
 pub use recording::Recording;
 pub use run::{TestRunner, TestWorlds};
 pub use snapshot::{obsolete_snapshots, remove_snapshot};

@@ -18,7 +18,7 @@ pub use file_uri::file_uri_to_path;
 pub use normalize::normalize_uri;
 pub use percent::{percent_decode_lossy, percent_encode, percent_encode_except};
 pub use router::Router;
-pub use template::{Operator, UriTemplate, UriVariable};
+pub use template::{Operator, UriTemplate};
 
 #[cfg(test)]
 mod tests;

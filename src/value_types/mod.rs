@@ -18,12 +18,12 @@ use serde_json::Value;
 use crate::yaml::Spanned;
 
 pub use block::{
-    Annotations, Blob, BlobSource, Block, BlockBody, EmbeddedBody, LinkBody, Media, MediaSource, ResourceBody,
-    ResourceLinkBody, Role,
+    Annotations, Blob, BlobSource, Block, BlockBody, EmbeddedBody, LinkBody, Media, ResourceBody, ResourceLinkBody,
+    Role,
 };
-pub use entry_reference::{EntryReferenceSpec, ReferenceKeys};
-pub use folder::{FolderKeys, FolderSpec, RootsSource};
-pub use http_request::{Auth, Basic, ClientAuthentication, Connection, ConnectionTls, NameValue, OAuth2, Retry};
+pub use entry_reference::EntryReferenceSpec;
+pub use folder::{FolderKeys, FolderSpec};
+pub use http_request::{Auth, ClientAuthentication, Connection, ConnectionTls, NameValue, OAuth2, Retry};
 pub use quantity::{Duration, Size};
 pub use sandbox::{Network, NetworkMode, Port, Sandbox};
 

@@ -26,17 +26,14 @@ mod syntax_quote;
 #[cfg(test)]
 mod tests;
 
-pub use deserialize::{ExampleOf, from_document, from_document_with_examples, from_node};
+pub use deserialize::{from_document, from_document_with_examples};
 pub use document::{Document, Documents, Location, MapEntry, NodeId};
 pub use key_synonyms::correct_key;
 
 pub use insert::{InsertError, Insertion, NewEntry, insert_entry};
 pub use map_edit::{NewPair, add_pair, json_of, replace_pair};
 pub use missing_space::report_missing_space;
-pub use parse::{
-    MisplacedFrontMatter, decode, find_misplaced_front_matter, parse, parse_front_matter, parse_front_matter_at,
-    parse_json,
-};
+pub use parse::{decode, find_misplaced_front_matter, parse, parse_front_matter, parse_front_matter_at, parse_json};
 pub use quantity::{nearest_duration, parse_milliseconds};
 pub use remove::remove_entry;
 pub use spanned::Spanned;

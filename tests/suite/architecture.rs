@@ -170,7 +170,7 @@ fn places<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a 
 /// The rooms, in the order of the map.
 fn modules() -> Vec<String> {
     let map = fs::read_to_string(root().join("src/lib.rs")).unwrap();
-    map.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';').map(str::to_owned)).collect()
+    map.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';').map(str::to_owned)).collect()
 }
 
 /// The rooms that a use of `crate::` names: one, or several in braces.
@@ -441,9 +441,9 @@ fn properties_with<'a>(schema: &'a Value, keys: &[&str], found: &mut Vec<&'a Val
 
 #[test]
 fn actions_are_listed_in_one_table() {
-    let table = folio::action::ACTIONS;
+    let table = folio::ACTIONS;
     let keys: Vec<&str> = table.iter().map(|row| row.key).collect();
-    let schema: Value = serde_json::from_str(&folio::manifest::generate_schema()).unwrap();
+    let schema: Value = serde_json::from_str(&folio::generate_schema()).unwrap();
     let mut steps = Vec::new();
     properties_with(&schema, &keys, &mut steps);
     assert!(!steps.is_empty(), "no place of the schema takes all of {keys:?}");

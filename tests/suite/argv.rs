@@ -1,8 +1,8 @@
 //! Values of a call in the command line and environment of a program.
 
-use folio::catalog::build;
-use folio::diagnostic::render_lines;
-use folio::load::{EnvSource, ManifestLocation, load};
+use folio::build;
+use folio::render_lines;
+use folio::{EnvSource, ManifestLocation, load};
 use serde_json::{Value, json};
 
 use crate::harness::{TestClient, TestFolder, on_every_version_and_wire, text_of};

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use folio::catalog::{BuildOutcome, build};
-use folio::diagnostic::{Code, render_lines};
-use folio::load::{EnvSource, ManifestLocation, load};
+use folio::{BuildOutcome, build};
+use folio::{Code, render_lines};
+use folio::{EnvSource, ManifestLocation, load};
 
 use crate::harness::{FOLIO_BIN, TestFolder, run_folio};
 

@@ -17,10 +17,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use folio::catalog::{BuildOutcome, build};
-use folio::diagnostic::{Code, Diagnostic, Report};
-use folio::files::Folder;
-use folio::load::{EnvSource, ManifestLocation, load};
+use folio::Folder;
+use folio::{BuildOutcome, build};
+use folio::{Code, Diagnostic, Report};
+use folio::{EnvSource, ManifestLocation, load};
 
 const HEAD: &str = "folio: 1\nserver: { name: t }\n";
 

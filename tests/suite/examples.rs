@@ -137,7 +137,7 @@ fn every_action_has_an_example() {
     let examples = Path::new(ROOT).join("examples/servers");
     let files = files_beneath(&examples).into_iter().filter(|file| file.extension().is_some_and(|kind| kind == "yaml"));
     let texts: String = files.map(|file| fs::read_to_string(examples.join(file)).unwrap()).collect();
-    for row in folio::action::ACTIONS.iter() {
+    for row in folio::ACTIONS.iter() {
         let used = texts.lines().any(|line| line.trim_start_matches([' ', '-']).starts_with(&format!("{}:", row.key)));
         assert!(used || texts.contains(&format!("run: {{ {}:", row.key)), "no example uses `{}`", row.key);
     }
@@ -204,7 +204,7 @@ fn check_prompts(client: &TestClient) -> usize {
 fn check_templates(client: &TestClient) -> usize {
     let mut offered = 0;
     for uri in templates_of(client) {
-        let parsed = folio::uri::UriTemplate::parse(&uri).unwrap();
+        let parsed = folio::UriTemplate::parse(&uri).unwrap();
         let names: Vec<String> = parsed.variables().iter().map(|variable| variable.name.clone()).collect();
         let base = filled(client, &template(&uri), &names);
         for variable in &names {
@@ -763,7 +763,7 @@ fn sandboxed_programs_reach_what_is_listed() {
     assert_eq!(fs::read_to_string(folder.join("out/note.txt")).unwrap(), "one\ntwo");
     assert!(client.call_text("show", json!({ "path": "sales.csv" })).starts_with("product,"));
     let outside = client.call("show", json!({ "path": "../folio.yaml" }));
-    let is_held = folio::world::SandboxSupport::detect().gaps([]).is_empty();
+    let is_held = folio::SandboxSupport::detect().gaps([]).is_empty();
     assert_eq!(outside["isError"] == true, is_held, "{outside}");
 }
 

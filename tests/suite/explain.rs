@@ -1,6 +1,6 @@
 //! `folio explain`: the page of each code, whose examples are run.
 
-use folio::diagnostic::Code;
+use folio::Code;
 
 use crate::harness::{TestFolder, run_folio};
 

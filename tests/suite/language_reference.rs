@@ -21,13 +21,13 @@ fn holds(path: &str, expected: &str) {
 
 #[test]
 fn reference_matches_the_types() {
-    holds("schemas/REFERENCE.md", &folio::manifest::reference());
+    holds("schemas/REFERENCE.md", &folio::reference());
 }
 
 #[test]
 fn the_reference_names_every_key_action_helper_and_code() {
-    let reference = folio::manifest::reference();
-    let schema: Value = serde_json::from_str(&folio::manifest::generate_schema()).unwrap();
+    let reference = folio::reference();
+    let schema: Value = serde_json::from_str(&folio::generate_schema()).unwrap();
     let mut keys = 0;
     for (name, table) in schema["$defs"].as_object().unwrap() {
         let Some(properties) = table["properties"].as_object() else { continue };
@@ -40,20 +40,20 @@ fn the_reference_names_every_key_action_helper_and_code() {
         }
     }
     assert!(keys > 200, "{keys}");
-    for action in folio::action::ACTIONS {
+    for action in folio::ACTIONS {
         assert!(reference.contains(&format!("| `{}` | ", action.key)), "{}", action.key);
     }
-    for helper in folio::template::helpers() {
+    for helper in folio::helpers() {
         assert!(reference.contains(&format!("| `{}` | ", helper.name)), "{}", helper.name);
     }
-    for code in folio::diagnostic::Code::ALL {
+    for code in folio::Code::ALL {
         assert!(reference.contains(&format!("| `{}` | ", code.as_str())), "{}", code.as_str());
     }
 }
 
 #[test]
 fn every_reference_link_resolves() {
-    let reference = folio::manifest::reference();
+    let reference = folio::reference();
     let anchors: Vec<String> = reference
         .lines()
         .filter_map(|line| Some(line.trim_start_matches('#').trim().to_lowercase()).filter(|_| line.starts_with('#')))
@@ -67,7 +67,7 @@ fn every_reference_link_resolves() {
 
 #[test]
 fn fragment_takes_entries_only_manifest_needs_server() {
-    let schema: Value = serde_json::from_str(&folio::manifest::generate_schema()).unwrap();
+    let schema: Value = serde_json::from_str(&folio::generate_schema()).unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();
     let valid = |text: &str| schema.is_valid(&serde_json::from_str::<Value>(text).unwrap());
     let fragment = Path::new(ROOT).join("examples/servers/team-pack/tools/words.yaml");

@@ -316,8 +316,8 @@ proptest! {
             text.truncate(text.trim_end().len());
         }
         let (section, name) = ("prompts", "new");
-        let entry = folio::yaml::NewEntry { section, name, text: "new:\n  text: New\n", flow: None };
-        let insertion = folio::yaml::insert_entry(&text, &entry).unwrap_or_else(|why| panic!("{why}:\n{text}"));
+        let entry = folio::NewEntry { section, name, text: "new:\n  text: New\n", flow: None };
+        let insertion = folio::insert_entry(&text, &entry).unwrap_or_else(|why| panic!("{why}:\n{text}"));
         let mut after = text.clone();
         after.insert_str(insertion.at, &insertion.text);
         let mut value: Value = serde_yaml::from_str(&after).unwrap_or_else(|why| panic!("{why}:\n{after}"));

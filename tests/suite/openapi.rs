@@ -138,9 +138,9 @@ fn list_with_credentials(folder: &TestFolder) -> CommandOutput {
 /// The tools of a fragment, as they are written.
 fn tools(folder: &TestFolder, fragment: &str) -> Value {
     let text = read(folder, fragment);
-    let mut report = folio::diagnostic::Report::default();
-    let file = folio::yaml::decode(text.as_bytes(), fragment, &mut report).unwrap();
-    let document = folio::yaml::parse(file, &mut report).unwrap();
+    let mut report = folio::Report::default();
+    let file = folio::decode(text.as_bytes(), fragment, &mut report).unwrap();
+    let document = folio::parse(file, &mut report).unwrap();
     assert!(!report.has_errors());
     document.json(document.root())["tools"].clone()
 }
@@ -708,19 +708,14 @@ fn no_string_of_a_description_is_a_live_template() {
         let changed = &all[at % all.len()][at];
         tried += 1;
         let bytes = changed.to_string().into_bytes();
-        let source = folio::openapi::Source {
-            name: "api.json".into(),
-            bytes,
-            folder: None,
-            fetched: Default::default(),
-            url: None,
-        };
-        let Ok(import) = folio::openapi::import(&source, &Default::default()) else { continue };
+        let source =
+            folio::Source { name: "api.json".into(), bytes, folder: None, fetched: Default::default(), url: None };
+        let Ok(import) = folio::import(&source, &Default::default()) else { continue };
         imports += 1;
         for file in import.plan_new().files.iter().filter(|file| file.path.ends_with(".yaml")) {
-            let mut report = folio::diagnostic::Report::default();
-            let id = folio::yaml::decode(file.text.as_bytes(), &file.path, &mut report).unwrap();
-            let document = folio::yaml::parse(id, &mut report).unwrap();
+            let mut report = folio::Report::default();
+            let id = folio::decode(file.text.as_bytes(), &file.path, &mut report).unwrap();
+            let document = folio::parse(id, &mut report).unwrap();
             let mut slots = Vec::new();
             template_slots(&document.json(document.root()), &mut slots);
             slots.iter_mut().for_each(|slot| *slot = slot.replace("\\\\", "").replace("\\{{", ""));

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use folio::catalog::BuildOutcome;
-use folio::diagnostic::{Code, Format, Severity, TerminalStyle, render};
+use folio::BuildOutcome;
+use folio::{Code, Format, Severity, TerminalStyle, render};
 
 use crate::documented_mistakes::{cases, check};
 

@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use folio::world::SandboxSupport;
+use folio::SandboxSupport;
 use serde_json::{Value, json};
 
 use crate::harness::{FOLIO_BIN, ServeCommand, TestClient, TestFolder, run_folio, text_of};

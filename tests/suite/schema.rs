@@ -13,7 +13,7 @@ fn checked_in() -> PathBuf {
 }
 
 fn schema() -> Value {
-    serde_json::from_str(&folio::manifest::generate_schema()).unwrap()
+    serde_json::from_str(&folio::generate_schema()).unwrap()
 }
 
 fn validator() -> jsonschema::Validator {
@@ -28,7 +28,7 @@ fn yaml(text: &str) -> Value {
 /// Run with `UPDATE=1` to write it anew.
 #[test]
 fn checked_in_schema_is_generated_from_the_types() {
-    let generated = folio::manifest::generate_schema();
+    let generated = folio::generate_schema();
     if std::env::var_os("UPDATE").is_some() {
         fs::write(checked_in(), &generated).unwrap();
     }
@@ -79,7 +79,7 @@ fn keys<'a>(schema: &'a Value, path: &str, found: &mut Vec<(String, &'a Value)>)
 /// What `folio init` writes beside each manifest.
 #[test]
 fn schema_is_as_small_as_its_texts_allow() {
-    let text = folio::manifest::generate_schema();
+    let text = folio::generate_schema();
     assert!(text.len() < 135_000, "{} bytes", text.len());
     assert!(text.lines().count() > 50, "a line for each definition, so that differences can be read");
 }
@@ -180,9 +180,9 @@ fn extension_keys_are_accepted_by_schema_and_check() {
 
 /// A manifest as the program reads it, merges and all.
 fn parsed(text: &[u8]) -> Option<Value> {
-    let mut report = folio::diagnostic::Report::default();
+    let mut report = folio::Report::default();
     let file = report.sources.add("folio.yaml", String::from_utf8(text.to_vec()).ok()?);
-    let document = folio::yaml::parse(file, &mut report)?;
+    let document = folio::parse(file, &mut report)?;
     Some(document.json(document.root()))
 }
 

@@ -22,7 +22,7 @@ fn rows(head: &str) -> Vec<Vec<String>> {
 #[test]
 fn every_action_has_its_fields() {
     let rows = rows("| action | fields");
-    for action in folio::action::ACTIONS.iter().filter(|action| action.key != "file") {
+    for action in folio::ACTIONS.iter().filter(|action| action.key != "file") {
         let names_action = |row: &&Vec<String>| quoted(&row[0]).any(|name| name == action.key);
         let row = rows.iter().find(names_action).unwrap_or_else(|| panic!("{}", action.key));
         let fields = (action.outcome_fields)();

@@ -22,7 +22,6 @@ pub(super) use collection::compile_pattern;
 pub(super) use encoding::is_uuid_version;
 pub(super) use js::{MEDIA, ROLE, TEXT, register_js};
 pub(super) use print::{GUARD, PRINT, READ_PATH, REQUIRE_PATH, empty_guard_block};
-pub use signature::HelperDoc;
 pub(super) use signature::{HelperForm, ParamKind, SecretUse, Signature};
 pub use signatures::helpers;
 pub(super) use signatures::{SIGNATURES, find_signature};

@@ -16,12 +16,10 @@ use super::error::TemplateError;
 use super::render::{PrintMode, RenderError};
 use super::syntax::{Interpolation, TemplateNode};
 
-pub use path::{FilePathSlot, FolderPathSlot, FolderPathText, PathText};
-pub use text::{ArgvSlot, Base64Slot, Base64Text, EnvSlot, HeaderSlot, HeaderText, PlainText, TextSlot};
-pub use url::{UriSlot, UriText, UrlBase, UrlSlot, UrlText};
-pub use value::{
-    ConditionSlot, JoinedList, JsonSlot, JsonValue, ListItems, ListSlot, NumberSlot, QuerySlot, QueryValues,
-};
+pub use path::{FilePathSlot, FolderPathSlot, FolderPathText};
+pub use text::{ArgvSlot, Base64Slot, Base64Text, EnvSlot, HeaderSlot, TextSlot};
+pub use url::{UriSlot, UrlBase, UrlSlot};
+pub use value::{ConditionSlot, JsonSlot, ListItems, ListSlot, NumberSlot, QuerySlot};
 
 /// A kind of slot.
 pub trait Slot: Sized + Debug + 'static {

@@ -1,7 +1,7 @@
 //! Limits: no template and no value ends the process.
 
 use super::*;
-use crate::template::{MAX_ITERATIONS, MAX_OUTPUT_BYTES, MAX_TEMPLATE_BYTES};
+use crate::template::limit::{MAX_ITERATIONS, MAX_OUTPUT_BYTES, MAX_TEMPLATE_BYTES};
 
 /// Runs on a stack of the size that a worker of the server has.
 fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {

@@ -164,7 +164,7 @@ pub enum HttpError {
 #[derive(Debug)]
 pub struct BoundServer {
     listener: TcpListener,
-    address: SocketAddr,
+    pub(in crate::transport) address: SocketAddr,
     options: HttpOptions,
 }
 
@@ -191,11 +191,6 @@ pub async fn bind(mut options: HttpOptions) -> Result<BoundServer, HttpError> {
 }
 
 impl BoundServer {
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
     /// The endpoint, as a client on this machine calls it.
     pub fn url(&self) -> String {
         format!("{}{}", self.origin(), self.options.path)

@@ -36,7 +36,7 @@ async fn start_server() -> TestHttpServer {
 
 async fn start_server_with(shared_server: SharedServer, options: HttpOptions) -> TestHttpServer {
     let bound = bind(options).await.unwrap();
-    let (address, stop) = (bound.address(), CancellationToken::new());
+    let (address, stop) = (bound.address, CancellationToken::new());
     let serving = tokio::spawn({
         let (shared_server, stop) = (shared_server.clone(), stop.clone());
         async move { bound.serve(&shared_server, stop).await }
@@ -328,11 +328,11 @@ async fn idle_session_ends_and_listening_one_stays() {
 #[tokio::test]
 async fn bind_errors_are_typed() {
     let taken = bind(any_port()).await.unwrap();
-    let again = bind(HttpOptions { listen: taken.address().to_string(), ..any_port() }).await.unwrap_err();
+    let again = bind(HttpOptions { listen: taken.address.to_string(), ..any_port() }).await.unwrap_err();
     assert!(matches!(again, HttpError::AddressInUse { .. }), "{again}");
     let none = bind(HttpOptions { listen: "nonsense".into(), ..any_port() }).await.unwrap_err();
     assert!(matches!(none, HttpError::InvalidAddress { .. }), "{none}");
-    assert_eq!(taken.url(), format!("http://127.0.0.1:{}/mcp", taken.address().port()));
+    assert_eq!(taken.url(), format!("http://127.0.0.1:{}/mcp", taken.address.port()));
 }
 
 #[tokio::test]

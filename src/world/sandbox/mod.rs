@@ -19,7 +19,7 @@ use super::error::WorldError;
 use super::program_run::ProgramCommand;
 use crate::compile::SandboxRules;
 
-pub use needs::{NeedAccess, ProgramNeed, program_needs};
+pub use needs::{NeedAccess, program_needs};
 pub(in crate::world) use rules::{SocketRules, SyscallRules};
 #[cfg(target_os = "linux")]
 pub(in crate::world) use seccomp::SyscallFilter;
