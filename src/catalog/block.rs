@@ -1,6 +1,6 @@
 //! Content blocks: compiled at load, rendered at each call.
 
-use crate::compile::{Compiler, Exposure, MAX_FILE_BYTES, MimeType};
+use crate::compile::{Compiler, Exposure, MAX_FILE_BYTES, MimeType, check_mime_type};
 use crate::diagnostic::Code;
 use crate::files::{MediaForm, media_form, mime_of};
 use crate::template::{ConditionSlot, RenderError, Scope, Shape, Template, TextSlot, UriSlot};
@@ -14,7 +14,7 @@ use super::icons::{check_icons, listed_icons};
 use super::listing::{Annotations, Object, ResourceInfo, ResourceListing};
 use super::media_block::{BlockNotes, contents_type, media_block};
 use super::none_if_invalid;
-use super::pack_file::{self, PackFile, check_mime_type};
+use super::pack_file::{self, PackFile};
 use super::refusal::Refusal;
 
 /// How much of an image is read to know its type.

@@ -5,8 +5,6 @@ use serde_json::{Map, Value};
 
 use crate::manifest::{Bridge, BridgeKind, BridgeMode};
 
-use super::clients::{self, KnownClient};
-
 /// The capability by which a client declares that it needs tools in place of lists, among `experimental`:
 /// `{ "folio/bridge": { "prompts": true } }`. An empty object stands for both lists.
 const CAPABILITY: &str = "folio/bridge";
@@ -42,23 +40,18 @@ impl BridgePolicy {
         BridgePolicy::Always(BridgedLists { prompts: has(BridgeKind::Prompts), resources: has(BridgeKind::Resources) })
     }
 
-    /// What a client of the table gets if it declares nothing.
-    pub fn lists_for_known(self, client: KnownClient) -> BridgedLists {
+    /// What a client gets that declares nothing, and is known to lack these lists.
+    pub fn lists_for_known(self, missing_lists: BridgedLists) -> BridgedLists {
         match self {
             BridgePolicy::Always(lists) => lists,
-            BridgePolicy::Auto => client.missing_lists(),
+            BridgePolicy::Auto => missing_lists,
         }
     }
 
-    /// What a client gets, by its name in `clientInfo` and its `experimental` capabilities.
-    pub fn lists_for(self, client_name: &str, experimental: &Map<String, Value>) -> BridgedLists {
-        match self {
-            BridgePolicy::Always(lists) => lists,
-            BridgePolicy::Auto => match experimental.get(CAPABILITY).and_then(Value::as_object) {
-                Some(declared) => BridgedLists::declared(declared),
-                None => clients::missing_lists(client_name),
-            },
-        }
+    /// What a client gets by its `experimental` capabilities, or else by the lists that it is known to lack.
+    pub fn lists_for(self, experimental: &Map<String, Value>, missing_lists: BridgedLists) -> BridgedLists {
+        let declared = experimental.get(CAPABILITY).and_then(Value::as_object);
+        self.lists_for_known(declared.map_or(missing_lists, BridgedLists::declared))
     }
 }
 
@@ -78,10 +71,11 @@ impl BridgedLists {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::missing_lists;
     use serde_json::json;
 
     fn auto(client: &str, experimental: Value) -> (bool, bool) {
-        let lists = BridgePolicy::Auto.lists_for(client, experimental.as_object().unwrap());
+        let lists = BridgePolicy::Auto.lists_for(experimental.as_object().unwrap(), missing_lists(client));
         (lists.prompts, lists.resources)
     }
 
@@ -98,6 +92,6 @@ mod tests {
     #[test]
     fn lists_of_manifest_hold_for_every_client() {
         let lists = BridgedLists { prompts: false, resources: true };
-        assert_eq!(BridgePolicy::Always(lists).lists_for("codex-mcp-client", &Map::new()), lists);
+        assert_eq!(BridgePolicy::Always(lists).lists_for(&Map::new(), missing_lists("codex-mcp-client")), lists);
     }
 }

@@ -1,6 +1,7 @@
 //! Builds a catalog from loaded packs, or a report with every error.
 
 mod claim;
+mod completion_checks;
 mod cross_checks;
 
 use std::sync::Arc;

@@ -88,7 +88,7 @@ impl ClientRuleCheck<'_> {
 
     fn check_server(&mut self) {
         let (lists, at) = (self.server.lists, self.at);
-        let bridged = self.server.info.bridge.lists_for_known(self.client);
+        let bridged = self.server.info.bridge.lists_for_known(self.client.missing_lists());
         match self.rule.limit {
             ClientLimit::Tools(max) if lists.tools.len() > max => {
                 self.warn(at.span(), &count_noun(lists.tools.len(), "tool"))

@@ -260,7 +260,7 @@ const WITHOUT_PROMPTS: &[&str] = &["Cline", "Kilo-Code", "Roo-Code"];
 const WITHOUT_RESOURCES: &[&str] = &["Q-DEV-CLI", "Zed"];
 
 /// The lists that a client does not show, by what it calls itself in `clientInfo`; none if it is not known.
-pub(super) fn missing_lists(info_name: &str) -> BridgedLists {
+pub fn missing_lists(info_name: &str) -> BridgedLists {
     if let Some(known) = KnownClient::ALL.iter().find(|client| client.profile().info_names.contains(&info_name)) {
         return known.missing_lists();
     }
@@ -321,7 +321,7 @@ impl KnownClient {
     }
 
     /// The lists that it does not show.
-    pub(super) fn missing_lists(self) -> BridgedLists {
+    pub fn missing_lists(self) -> BridgedLists {
         let lacks = |list: fn(&ClientLimit) -> bool| self.rules().iter().any(|rule| list(&rule.limit));
         BridgedLists {
             prompts: lacks(|limit| matches!(limit, ClientLimit::Prompts)),

@@ -25,6 +25,7 @@ use crate::yaml::{Location, Spanned};
 
 use super::Catalog;
 use super::call_result::{CallContext, PromptResult, ResourceResult, ResultBlock, TextOrBlob, ToolResult};
+use super::entry_references::ReferenceCollector;
 use super::listed_text::pack_constants;
 use super::listing::Object;
 use super::redacting_client::RedactingClient;
@@ -119,6 +120,17 @@ impl PackContext {
         };
         Ok(plan.run(&context).await?)
     }
+}
+
+/// The context of an entry while it is compiled.
+pub(super) struct EntryBuildContext<'a, 'c> {
+    pub(super) compiler: &'a mut Compiler<'c>,
+    pub(super) references: &'a mut ReferenceCollector,
+    pub(super) pack_context: &'a Arc<PackContext>,
+    /// The qualified name.
+    pub(super) name: String,
+    /// How many files were read before it.
+    pub(super) contents_before: usize,
 }
 
 /// The context of a call at one entry; nested calls have one each.

@@ -1,12 +1,11 @@
 //! Checks icons, and turns them into the form that clients see.
 
-use crate::compile::Compiler;
+use crate::compile::{Compiler, check_mime_type};
 use crate::diagnostic::Code;
 use crate::value_types;
 use crate::yaml::{Location, Spanned};
 
 use super::listing::Icon;
-use super::pack_file::check_mime_type;
 
 /// Icons as clients see them.
 pub(super) fn listed_icons(written: Option<&[value_types::Icon]>) -> Vec<Icon> {

@@ -1,4 +1,4 @@
-//! Reads files as bytes or as the body of a resource, and checks MIME types.
+//! Reads files as bytes or as the body of a resource.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,12 @@ use serde_json::json;
 
 use crate::budget::Budget;
 use crate::compile::Compiler;
-use crate::diagnostic::Code;
-use crate::files::{FileError, Folder, is_mime_type, mime_of};
+use crate::files::{FileError, Folder, mime_of};
 use crate::yaml::Spanned;
 
 use super::call_result::TextOrBlob;
 use super::media_block::contents_type;
 use super::refusal::{Refusal, RefusalKind};
-use super::resource::not_found_refusal;
 
 /// A file below a folder.
 #[derive(Clone, Copy)]
@@ -66,7 +64,7 @@ pub(super) fn read_body(
         FileError::TooLarge { .. } | FileError::Denied { .. } | FileError::Other { .. } => {
             Refusal::new(RefusalKind::Internal, error.to_string()).with_data(json!({ "uri": uri }))
         }
-        error => not_found_refusal(uri, &error.to_string()),
+        error => Refusal::not_found(uri, &error.to_string()),
     })
 }
 
@@ -94,12 +92,4 @@ fn decode_body(bytes: Vec<u8>, name: &str) -> (TextOrBlob, String) {
     };
     let mime_type = contents_type(&body, guessed);
     (body, mime_type)
-}
-
-/// Warns of invalid MIME types, such as `markdown`.
-pub(super) fn check_mime_type(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) {
-    let Some(written) = written.filter(|written| !is_mime_type(written)) else { return };
-    compiler
-        .warning(Code::BadValue, written.location, format!("invalid MIME type `{}`", written.value))
-        .help("use two parts, such as `text/markdown` or `image/png`");
 }

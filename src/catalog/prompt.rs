@@ -17,7 +17,9 @@ use crate::yaml::Spanned;
 use super::block::{CompiledBlock, RenderedBlock};
 use super::call_result::ResultBlock;
 use super::complete::{CompletionOwner, CompletionSources, compile_sources};
-use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint};
+use super::entry::{
+    EntryBuildContext, EntryContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint,
+};
 use super::entry_references::ReferenceCollector;
 use super::icons::{check_icons, listed_icons};
 use super::imported_prompt::{ImportedParts, compile_text, dotprompt_messages};
@@ -61,17 +63,6 @@ enum PromptBody {
     Messages(Vec<(Role, CompiledBlock)>),
     /// A template of dotprompt.
     Dotprompt(Arc<DotpromptTemplate>),
-}
-
-/// The context of an entry while it is compiled.
-pub(super) struct EntryBuildContext<'a, 'c> {
-    pub(super) compiler: &'a mut Compiler<'c>,
-    pub(super) references: &'a mut ReferenceCollector,
-    pub(super) pack_context: &'a Arc<PackContext>,
-    /// The qualified name.
-    pub(super) name: String,
-    /// How many files were read before it.
-    pub(super) contents_before: usize,
 }
 
 impl PromptParts {

@@ -11,7 +11,7 @@ use super::call_result::{CallContext, EmbeddedBlock, ResourceResult, ResultBlock
 use super::entry::{EntryContext, PackContext};
 use super::listing::{ResourceInfo, ResourceListing};
 use super::refusal::{Refusal, RefusalKind};
-use super::resource::{ReadBody, ReadOutcome, not_found_refusal};
+use super::resource::{ReadBody, ReadOutcome};
 use super::routes::Route;
 use super::{Catalog, MAX_SHOWN_URI_CHARS, MAX_URI_DATA_CHARS};
 
@@ -128,7 +128,7 @@ impl Catalog {
 /// Nothing answers what may not even be a URI.
 fn no_resource_refusal(uri: &str) -> Refusal {
     match check_uri(uri) {
-        Ok(()) => not_found_refusal(uri, &format!("Resource not found: {}", truncate(uri, MAX_SHOWN_URI_CHARS))),
+        Ok(()) => Refusal::not_found(uri, &format!("Resource not found: {}", truncate(uri, MAX_SHOWN_URI_CHARS))),
         Err(error) => {
             let message = format!("invalid URI `{}`: {}", one_line(&truncate(uri, MAX_SHOWN_URI_CHARS)), error.message);
             Refusal::new(RefusalKind::BadUri, message).with_data(json!({ "uri": truncate(uri, MAX_URI_DATA_CHARS) }))

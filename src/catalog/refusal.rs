@@ -1,11 +1,14 @@
 //! Why a call has no result, and how errors of templates, budgets and actions become that.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::action::{ActionError, ClientCapability, PendingQuestions};
 use crate::budget::BudgetExceeded;
+use crate::diagnostic::truncate;
 use crate::template::RenderError;
 use crate::world::WorldError;
+
+use super::MAX_URI_DATA_CHARS;
 
 /// Why a call has no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -25,6 +28,11 @@ impl Refusal {
     /// Refuses with a message.
     pub fn new(kind: RefusalKind, message: impl Into<String>) -> Refusal {
         Refusal { kind, message: message.into(), data: None, pending_questions: None }
+    }
+
+    /// Nothing answers a URI.
+    pub(super) fn not_found(uri: &str, message: impl Into<String>) -> Refusal {
+        Refusal::new(RefusalKind::NotFound, message).with_data(json!({ "uri": truncate(uri, MAX_URI_DATA_CHARS) }))
     }
 
     /// Adds details for programs.

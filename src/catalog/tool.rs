@@ -22,14 +22,15 @@ use super::call_limit::{Admission, CallLimit, ConcurrencyPermit};
 use super::call_result::{ResultBlock, TaskPolicy};
 use super::compiled_result::{AuthorHints, CompiledResult, RenderedResult, StructuredValue};
 use super::complete::warn_of_tool_completions;
-use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint};
+use super::entry::{
+    EntryBuildContext, EntryContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint,
+};
 use super::icons::{check_icons, listed_icons};
 use super::inputs::{BindError, Inputs, ResolvedCall, arguments_size, violations_message};
 use super::listed_text::{listed_text, render_at_load};
 use super::listing::{self, Object};
 use super::mcp_header;
 use super::media_block::{BlockNotes, blob_block, media_block};
-use super::prompt::EntryBuildContext;
 use super::refusal::{Refusal, RefusalKind};
 use super::required_capabilities::RequiredCapabilities;
 

@@ -261,7 +261,7 @@ struct ClientView {
 
 impl ClientView {
     fn new(client: KnownClient, bridge: BridgePolicy) -> ClientView {
-        ClientView { profile: client.profile(), bridged: bridge.lists_for_known(client) }
+        ClientView { profile: client.profile(), bridged: bridge.lists_for_known(client.missing_lists()) }
     }
 }
 

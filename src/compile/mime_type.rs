@@ -1,6 +1,7 @@
-//! MIME types that are fixed or templates.
+//! MIME types that are fixed or templates, and a check of those that are written.
 
 use super::{Compiler, Exposure};
+use crate::diagnostic::Code;
 use crate::files::is_mime_type;
 use crate::template::{RenderError, Scope, Template, TextSlot};
 use crate::yaml::Spanned;
@@ -48,4 +49,12 @@ impl MimeType {
             }
         }
     }
+}
+
+/// Warns of invalid MIME types, such as `markdown`.
+pub fn check_mime_type(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) {
+    let Some(written) = written.filter(|written| !is_mime_type(written)) else { return };
+    compiler
+        .warning(Code::BadValue, written.location, format!("invalid MIME type `{}`", written.value))
+        .help("use two parts, such as `text/markdown` or `image/png`");
 }

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 pub use coverage::{LoadCoverage, PartKind};
 pub use folder_variable::{FolderVariable, MAX_NAMED_FOLDERS, not_a_folder_message};
 pub use load_context::{FileBuffers, LoadContext, LoadDependencies, OutdatedCheck, ProgramFault};
-pub use mime_type::MimeType;
+pub use mime_type::{MimeType, check_mime_type};
 pub use name_prefix::NamePrefix;
 pub use pack::{Environment, FILES_GRANT, GrantUse, Grants, LockedGrants, Pack, PackVariable, ValueOrigin};
 use placeholder::FIXED_PATH_HELP;

@@ -17,7 +17,7 @@ use crate::budget::Budget;
 use crate::catalog::{
     BridgedLists,
     call_result::{PromptResult, ResourceResult, ResultBlock, ResultMessage, ToolResult},
-    contents_block, embedded_block,
+    contents_block, embedded_block, missing_lists,
 };
 use crate::schema::{EmptyText, Schema};
 use crate::value_types::Role;
@@ -176,7 +176,7 @@ pub(crate) fn lists_for(
 ) -> BridgedLists {
     let experimental = experimental.and_then(|declared| serde_json::to_value(declared).ok());
     let declared = experimental.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
-    let lists = snapshot.catalog.server().bridge.lists_for(client_name, &declared);
+    let lists = snapshot.catalog.server().bridge.lists_for(&declared, missing_lists(client_name));
     BridgedLists {
         prompts: lists.prompts && snapshot.capabilities.has(CapabilityKind::Prompts),
         resources: lists.resources && snapshot.capabilities.has(CapabilityKind::Resources),

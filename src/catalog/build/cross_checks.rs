@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use crate::catalog::call_check;
-use crate::catalog::complete::{self, ResourceLookup};
 use crate::catalog::entry_references::{EntryId, KnownEntries, ReferenceCollector};
 use crate::catalog::inputs::Inputs;
 use crate::catalog::listing::Lists;
@@ -12,6 +11,8 @@ use crate::compile::LoadContext;
 use crate::diagnostic::Code;
 use crate::uri::{Router, UriTemplate};
 
+use super::completion_checks::{ResourceLookup, check_sources};
+
 use super::{CatalogBuilder, EntryNames, PackNode};
 
 impl CatalogBuilder<'_> {
@@ -19,7 +20,7 @@ impl CatalogBuilder<'_> {
     pub(super) fn check_completions(&self, routes: &Routes, load_context: &mut LoadContext) {
         let served = ResourceLookup { resources: &self.resources, routes };
         for prompt in self.prompts.values() {
-            complete::check_sources(prompt.completion_owner(), &self.resources, load_context);
+            check_sources(prompt.completion_owner(), &self.resources, load_context);
             served.check_sources(
                 prompt.completion_owner(),
                 &|argument, value| prompt.embedded_uris_with(argument, value),
@@ -27,7 +28,7 @@ impl CatalogBuilder<'_> {
             );
         }
         for resource in &self.resources {
-            complete::check_sources(resource.completion_owner(), &self.resources, load_context);
+            check_sources(resource.completion_owner(), &self.resources, load_context);
             let uri_with = |variable: &str, value: &str| resource.uri_with(variable, value).into_iter().collect();
             served.check_sources(resource.completion_owner(), &uri_with, load_context);
         }

@@ -17,12 +17,12 @@ pub(in crate::catalog) struct GlobFiles {
     /// Whether paths are offered without their extension.
     pub(super) stem: bool,
     /// The location of the glob.
-    pub(super) at: Location,
+    pub(in crate::catalog) at: Location,
 }
 
 impl GlobFiles {
     /// The paths; none if there are too many.
-    pub(super) fn paths(&self) -> Vec<String> {
+    pub(in crate::catalog) fn paths(&self) -> Vec<String> {
         let entries = self.folder.walk(&self.globs, MAX_COMPLETED_FILES).unwrap_or_default();
         entries.iter().map(|entry| self.offered_path(Path::new(&entry.path))).collect()
     }

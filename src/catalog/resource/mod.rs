@@ -21,11 +21,12 @@ use crate::template::{Scope, Template, TextSlot};
 use crate::uri::UriTemplate;
 use crate::value_types::CacheScope;
 
+use super::MAX_SHOWN_URI_CHARS;
 use super::blob::CompiledBlob;
 use super::block::RenderedBlock;
 use super::call_result::{ResultContents, TextOrBlob};
 use super::compiled_result::{AuthorHints, CompiledResult, RenderedResult};
-use super::complete::{CompletionOwner, CompletionQuery, CompletionSources};
+use super::complete::{CompletionOwner, CompletionQuery, CompletionSources, ResourceCompletion};
 use super::entry::{EntryContext, PackContext, with_roots_checkpoint};
 use super::inputs::{BindError, Inputs, ResolvedCall};
 use super::listing::{self, Annotations, ResourceInfo};
@@ -33,7 +34,6 @@ use super::media_block::contents_type;
 use super::pack_file::{self, FileLocation, PackFile};
 use super::refusal::{Refusal, RefusalKind};
 use super::resource_root::ResourceRoot;
-use super::{MAX_SHOWN_URI_CHARS, MAX_URI_DATA_CHARS};
 use file_template::FileTemplate;
 use path_values::{PathValues, has_variable};
 
@@ -205,6 +205,30 @@ impl CompiledResource {
         CompletionOwner { sources: &self.completions, inputs: &self.inputs, pack_context: &self.pack_context }
     }
 
+    /// The resource of this name in the same pack.
+    pub(super) fn find<'a>(
+        resources: &'a [CompiledResource],
+        name: &str,
+        pack_context: &PackContext,
+    ) -> Option<&'a CompiledResource> {
+        let qualified = pack_context.prefix.qualify(name);
+        let is_own = |resource: &&CompiledResource| std::ptr::eq(Arc::as_ptr(&resource.pack_context), pack_context);
+        resources.iter().filter(is_own).find(|resource| resource.key == qualified)
+    }
+
+    /// The variable that completes an argument: the named one, else the only completed one, else the one with the
+    /// argument's name.
+    pub(super) fn completed_variable(&self, completion: &ResourceCompletion, argument: &str) -> Option<&str> {
+        let completed: Vec<&str> = self.completed_variables().collect();
+        match (&completion.variable, completed.as_slice()) {
+            (None, [only]) => Some(only),
+            (variable, _) => {
+                let name = variable.as_ref().map_or(argument, |variable| variable.as_str());
+                completed.into_iter().find(|variable| *variable == name)
+            }
+        }
+    }
+
     /// The variables that something completes.
     pub(super) fn completed_variables(&self) -> impl Iterator<Item = &str> {
         let names = self.template.variables().iter().map(|variable| variable.name.as_str());
@@ -297,7 +321,7 @@ impl CompiledResource {
             }
             ResourceContent::File(file) => pack_file::read_body(file.at(), MAX_RESOURCE_BYTES, uri, budget)?,
             ResourceContent::FileTemplate(file) => {
-                let rendered = file.path.render(scope).map_err(|error| not_found_refusal(uri, &error.to_string()))?;
+                let rendered = file.path.render(scope).map_err(|error| Refusal::not_found(uri, &error.to_string()))?;
                 let below = file.below(&rendered.text);
                 if !file.may_be_shown(below, &self.pack_context.secrets) {
                     return Err(file_not_found(uri, &rendered.text));
@@ -395,11 +419,6 @@ impl CompiledResource {
     }
 }
 
-/// Nothing answers a URI.
-pub(super) fn not_found_refusal(uri: &str, message: &str) -> Refusal {
-    Refusal::new(RefusalKind::NotFound, message).with_data(json!({ "uri": truncate(uri, MAX_URI_DATA_CHARS) }))
-}
-
 fn with_stat(listing: listing::ResourceListing, file: &PackFile) -> listing::ResourceListing {
     let Ok(stat) = file.folder.stat(&file.path) else { return listing };
     let modified = stat.modified.map(rfc3339);
@@ -409,5 +428,5 @@ fn with_stat(listing: listing::ResourceListing, file: &PackFile) -> listing::Res
 }
 
 fn file_not_found(uri: &str, path: &str) -> Refusal {
-    not_found_refusal(uri, &format!("file not found: `{}`", truncate(path, MAX_SHOWN_URI_CHARS)))
+    Refusal::not_found(uri, &format!("file not found: `{}`", truncate(path, MAX_SHOWN_URI_CHARS)))
 }

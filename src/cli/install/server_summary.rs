@@ -4,10 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use serde_json::Map;
 
 use crate::catalog::listing::Lists;
-use crate::catalog::{BridgedLists, UnacceptedCatalog, build};
+use crate::catalog::{BridgedLists, UnacceptedCatalog, build, missing_lists};
 use crate::cli::env_pair::environment;
 use crate::cli::folio_path::folio_path;
 use crate::cli::{EnvPair, Exit, Output};
@@ -66,7 +65,7 @@ impl ServerSummary {
     /// What the server offers a client as tools, by the name of the client.
     pub(super) fn bridged_for(&self, client: &str) -> BridgedLists {
         let policy = self.catalog.as_ref().map(|catalog| catalog.server().bridge);
-        policy.map(|policy| policy.lists_for(client, &Map::new())).unwrap_or_default()
+        policy.map(|policy| policy.lists_for_known(missing_lists(client))).unwrap_or_default()
     }
 
     /// The path at which it serves.

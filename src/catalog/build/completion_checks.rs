@@ -1,56 +1,27 @@
-//! Completion from the variables of a resource: lookup, and checks at load.
+//! Checks completions by resources and files.
 
 use std::sync::Arc;
 
-use crate::catalog::entry::PackContext;
+use crate::catalog::complete::{CompletionOwner, CompletionSource, MAX_COMPLETION_VALUES, ResourceCompletion};
 use crate::catalog::resource::CompiledResource;
 use crate::catalog::routes::{Route, Routes};
 use crate::compile::LoadContext;
 use crate::diagnostic::Code;
 
-use super::{CompletionOwner, CompletionSource, MAX_COMPLETION_VALUES, ResourceCompletion};
-
-/// The named resource of the same pack.
-pub(in crate::catalog) fn find_resource<'a>(
-    resources: &'a [CompiledResource],
-    completion: &ResourceCompletion,
-    pack_context: &PackContext,
-) -> Option<&'a CompiledResource> {
-    let whole = pack_context.prefix.qualify(&completion.name);
-    resources
-        .iter()
-        .find(|resource| resource.key == whole && std::ptr::eq(Arc::as_ptr(&resource.pack_context), pack_context))
-}
-
-/// The variable of a completion: the named one, else the only completed one, else the one with the argument's name.
-pub(in crate::catalog) fn find_variable<'a>(
-    resource: &'a CompiledResource,
-    completion: &ResourceCompletion,
-    argument: &str,
-) -> Option<&'a str> {
-    let completed: Vec<&str> = resource.completed_variables().collect();
-    let named = |name: &str| completed.iter().copied().find(|variable| *variable == name);
-    match (&completion.variable, completed.as_slice()) {
-        (Some(variable), _) => named(variable),
-        (None, [only]) => Some(only),
-        (None, _) => named(argument),
-    }
-}
-
 /// Checks the arguments of an entry that are completed by resources.
-pub(in crate::catalog) fn check_sources(
+pub(super) fn check_sources(
     owner: CompletionOwner<'_>,
     resources: &[CompiledResource],
     load_context: &mut LoadContext,
 ) {
     for (argument, source) in owner.sources {
         let CompletionSource::Resource(completion) = &source.source else { continue };
-        let Some(resource) = find_resource(resources, completion, owner.pack_context) else { continue };
-        match find_variable(resource, completion, argument) {
+        let Some(resource) = CompiledResource::find(resources, &completion.name, owner.pack_context) else { continue };
+        match resource.completed_variable(completion, argument) {
             Some(variable) => check_uri(completion, variable, resource, load_context),
             None => report_no_variable(completion, resource, load_context),
         }
-        if is_circular(resource, find_variable(resource, completion, argument), resources) {
+        if is_circular(resource, resource.completed_variable(completion, argument), resources) {
             let message = format!("cyclic completion: `{}` completes itself", *completion.name);
             load_context
                 .report
@@ -108,17 +79,19 @@ fn is_circular(start: &CompiledResource, variable: Option<&str>, resources: &[Co
         let Some(variable) = current.1 else { return false };
         let Some(completion) = current.0.completions.get(variable) else { return false };
         let CompletionSource::Resource(next) = &completion.source else { return false };
-        let Some(resource) = find_resource(resources, next, &current.0.pack_context) else { return false };
-        current = (resource, find_variable(resource, next, variable));
+        let Some(resource) = CompiledResource::find(resources, &next.name, &current.0.pack_context) else {
+            return false;
+        };
+        current = (resource, resource.completed_variable(next, variable));
     }
     true
 }
 
 /// What answers the URIs of a catalog.
 #[derive(Clone, Copy)]
-pub(in crate::catalog) struct ResourceLookup<'a> {
-    pub(in crate::catalog) resources: &'a [CompiledResource],
-    pub(in crate::catalog) routes: &'a Routes,
+pub(super) struct ResourceLookup<'a> {
+    pub(super) resources: &'a [CompiledResource],
+    pub(super) routes: &'a Routes,
 }
 
 /// A file that is offered but cannot be read under the URI built from its path.
@@ -131,7 +104,7 @@ struct UnreadableFile<'a> {
 
 impl<'a> ResourceLookup<'a> {
     /// Warns of the first offered file of each glob that cannot be read under its URIs.
-    pub(in crate::catalog) fn check_sources(
+    pub(super) fn check_sources(
         self,
         owner: CompletionOwner<'_>,
         uris_with: &dyn Fn(&str, &str) -> Vec<String>,

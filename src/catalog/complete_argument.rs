@@ -1,0 +1,127 @@
+//! Completes an argument of a prompt, or a variable of a resource template.
+
+use crate::diagnostic::truncate;
+use crate::manifest::CompletionMatch;
+use crate::redact::Redactor;
+
+use super::call_result::{CallContext, CompletionRequest, CompletionResult, CompletionTarget};
+use super::complete::{CompletionOwner, CompletionQuery, MAX_COMPLETION_VALUES, ResourceCompletion, work_size};
+use super::completion_rank::rank;
+use super::entry::{EntryContext, PackContext};
+use super::refusal::{Refusal, RefusalKind};
+use super::resource::CompiledResource;
+use super::{Catalog, MAX_SHOWN_NAME_CHARS, MAX_SHOWN_URI_CHARS};
+
+/// The longest input that is completed.
+const MAX_TYPED_CHARS: usize = 256;
+impl Catalog {
+    /// Whether anything can be completed.
+    pub fn has_completions(&self) -> bool {
+        self.prompts.values().any(|prompt| !prompt.completions.is_empty())
+            || self.resources.iter().any(|resource| resource.completed_variables().next().is_some())
+    }
+
+    /// Whether completing an argument runs actions.
+    pub fn completion_runs_actions(&self, request: &CompletionRequest) -> bool {
+        let sources = match &request.target {
+            CompletionTarget::Prompt(name) => {
+                let prompt = self.prompts.get(name);
+                prompt.map(|prompt| &prompt.completions)
+            }
+            CompletionTarget::Template(uri) => self.find_template(uri).map(|resource| &resource.completions),
+        };
+        sources
+            .and_then(|sources| sources.get(&request.argument))
+            .is_some_and(|completion| completion.source.runs_actions())
+    }
+
+    /// The resource with this template, or the one that serves this URI.
+    fn find_template(&self, uri: &str) -> Option<&CompiledResource> {
+        let written = self.resources.iter().find(|resource| resource.template.as_str() == uri);
+        written.or_else(|| self.find_resource(uri).map(|(resource, _)| resource))
+    }
+
+    /// Completes an argument of a prompt or of a resource template.
+    ///
+    /// # Errors
+    /// There is no such prompt, template or argument.
+    pub async fn complete(&self, request: &CompletionRequest, call: &CallContext) -> Result<CompletionResult, Refusal> {
+        let budget = call.budget();
+        let entry_context = &EntryContext::new(call, self, &budget);
+        let (argument, typed_text) = (request.argument.as_str(), request.value.as_str());
+        let query = CompletionQuery { argument, typed_text, other_arguments: &request.context, entry_context };
+        let is_short = typed_text.chars().nth(MAX_TYPED_CHARS).is_none();
+        let (values, matching) = match &request.target {
+            CompletionTarget::Prompt(name) => {
+                let owner = self.find_completed_prompt(name, argument)?;
+                (if is_short { owner.values(query).await } else { None }, owner.matching(argument))
+            }
+            CompletionTarget::Template(uri) => {
+                let resource = self.find_completed_template(uri, argument)?;
+                let values = if is_short { resource.completion_values(query).await } else { None };
+                (values, resource.completion_owner().matching(argument))
+            }
+        };
+        let values = values.unwrap_or_default();
+        Ok(budget
+            .run_sized(work_size(&values), || match_values(&values, typed_text, matching, &self.redactor))
+            .unwrap_or_default())
+    }
+
+    /// The prompt of this name, which has this argument.
+    fn find_completed_prompt(&self, name: &str, argument: &str) -> Result<CompletionOwner<'_>, Refusal> {
+        let unknown = |message: String| Refusal::new(RefusalKind::UnknownReference, message);
+        let prompt = self.prompts.get(name);
+        let prompt =
+            prompt.ok_or_else(|| unknown(format!("Unknown prompt: {}", truncate(name, MAX_SHOWN_NAME_CHARS))))?;
+        if prompt.listing.arguments.iter().any(|known| known.name == argument) {
+            return Ok(prompt.completion_owner());
+        }
+        Err(unknown(format!("unknown argument `{}` of prompt `{name}`", truncate(argument, MAX_SHOWN_NAME_CHARS))))
+    }
+
+    /// The resource that is written so, or answers this URI, and has this variable.
+    fn find_completed_template(&self, uri: &str, variable: &str) -> Result<&CompiledResource, Refusal> {
+        let unknown = |message: String| Refusal::new(RefusalKind::UnknownReference, message);
+        let resource = self
+            .find_template(uri)
+            .ok_or_else(|| unknown(format!("Unknown resource template: {}", truncate(uri, MAX_SHOWN_URI_CHARS))))?;
+        if resource.template.variables().iter().any(|known| known.name == variable) {
+            return Ok(resource);
+        }
+        Err(unknown(format!(
+            "unknown variable `{}` of `{}`",
+            truncate(variable, MAX_SHOWN_NAME_CHARS),
+            resource.template.as_str()
+        )))
+    }
+
+    /// What a resource answers to an entry of a pack whose argument is completed by it.
+    pub(super) async fn resource_values(
+        &self,
+        source: &ResourceCompletion,
+        pack_context: &PackContext,
+        query: CompletionQuery<'_>,
+    ) -> Vec<String> {
+        let Some(resource) = CompiledResource::find(&self.resources, &source.name, pack_context) else {
+            return Vec::new();
+        };
+        let Some(variable) = resource.completed_variable(source, query.argument) else { return Vec::new() };
+        let values =
+            resource.completion_values(CompletionQuery { argument: variable, ..query }).await.unwrap_or_default();
+        if !source.uri {
+            return values;
+        }
+        let uri = |value: String| resource.template.expand(&|name| (name == variable).then(|| value.clone()));
+        values.into_iter().map(uri).collect()
+    }
+}
+
+/// At most 100 values that match the input. One with a secret is left out: that it matches would confirm what was typed.
+fn match_values(all: &[String], typed_text: &str, matching: CompletionMatch, secrets: &Redactor) -> CompletionResult {
+    let mut values = rank(all, typed_text, matching);
+    values.retain(|value| !secrets.finds_secret(value));
+    let total = values.len();
+    values.truncate(MAX_COMPLETION_VALUES);
+    CompletionResult { values, total: Some(total), has_more: total > MAX_COMPLETION_VALUES }
+}
