@@ -4,12 +4,12 @@ use crate::diagnostic::truncate;
 use crate::manifest::CompletionMatch;
 use crate::redact::Redactor;
 
-use super::call_result::{CallContext, CompletionRequest, CompletionResult, CompletionTarget};
+use super::complete::completion_rank::rank;
 use super::complete::{CompletionOwner, CompletionQuery, MAX_COMPLETION_VALUES, ResourceCompletion, work_size};
-use super::completion_rank::rank;
 use super::entry::{EntryContext, PackContext};
-use super::refusal::{Refusal, RefusalKind};
 use super::resource::CompiledResource;
+use super::result::call_result::{CallContext, CompletionRequest, CompletionResult, CompletionTarget};
+use super::result::refusal::{Refusal, RefusalKind};
 use super::{Catalog, MAX_SHOWN_NAME_CHARS, MAX_SHOWN_URI_CHARS};
 
 /// The longest input that is completed.

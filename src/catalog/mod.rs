@@ -2,59 +2,23 @@
 //!
 //! A call uses one catalog from beginning to end. Protocol versions and error codes are in server/, reloads in reload/.
 
-mod serving_checks;
-mod http_access;
-pub mod call_result;
-mod mcp_apps;
-mod blob;
-mod block;
-mod bridge;
-mod build;
-mod call_check;
-mod complete;
-mod complete_argument;
-mod redacting_client;
-mod refused_schema;
-mod entry;
-mod entry_name;
 pub mod listing;
-mod pack_file;
-mod imported_prompt;
-mod icons;
-mod mcp_header;
-mod argument_schema;
-mod inputs;
-mod call_limit;
-pub mod arrival_order;
-mod unused_names;
-mod concurrency_queue;
-mod common_client_limits;
-mod client_rules;
+pub mod result;
 mod clients;
-mod listed_argument;
-mod media_block;
-mod listed_text;
-mod http_settings;
-mod prompt;
-mod declared_questions;
-mod completion_rank;
-mod entry_references;
-mod required_capabilities;
+mod entry;
+mod inputs;
+mod complete;
+mod content;
 mod resource;
-mod compiled_result;
-mod resource_root;
-mod prompt_reuse;
-mod routes;
-mod server_info;
-mod server_limits;
-mod skill;
-pub mod refusal;
-mod read_resource;
+mod prompt;
 mod tool;
-mod test_checks;
-mod resolve_confined_paths;
-mod path_confinement;
-mod entry_digests;
+mod skill;
+mod routes;
+mod settings;
+mod build;
+mod read_resource;
+mod complete_argument;
+mod declared_questions;
 #[cfg(test)]
 mod tests;
 
@@ -70,24 +34,24 @@ use crate::redact::Redactor;
 use crate::template::{Template, UriSlot};
 use crate::world::TracePropagation;
 
-use call_result::{CallContext, PromptResult, ResultBlock, ResultMessage, TaskPolicy, ToolResult};
 use entry::EntryContext;
 use inputs::Inputs;
 use listing::{Lists, Object, ServerInfo};
-use refusal::{Refusal, RefusalKind};
+use result::call_result::{CallContext, PromptResult, ResultBlock, ResultMessage, TaskPolicy, ToolResult};
+use result::refusal::{Refusal, RefusalKind};
 use routes::{Route, Routes};
 
-pub use bridge::{BridgePolicy, BridgedLists};
+pub use build::serving_checks::{AcceptError, HttpServingMode, ServingMode, SettingsAtStart, UnacceptedCatalog};
 pub use build::{BuildOutcome, build, build_for_clients, rebuild};
-pub use call_limit::format_wait;
 pub use clients::{ClientProfile, KnownClient, missing_lists};
-pub use entry_name::check_entry_name;
-pub use http_access::{HttpAccess, TokenDigest, normalize_origin};
-pub use http_settings::{HttpLimits, HttpSettings};
-pub(crate) use mcp_header::has_mcp_headers;
-pub use media_block::{contents_block, embedded_block};
-pub use server_limits::ServerLimits;
-pub use serving_checks::{AcceptError, HttpServingMode, ServingMode, SettingsAtStart, UnacceptedCatalog};
+pub use listing::bridge::{BridgePolicy, BridgedLists};
+pub use listing::entry_name::check_entry_name;
+pub use result::media_block::{contents_block, embedded_block};
+pub use settings::http_access::{HttpAccess, TokenDigest, normalize_origin};
+pub use settings::http_settings::{HttpLimits, HttpSettings};
+pub use settings::server_limits::ServerLimits;
+pub use tool::call_limit::format_wait;
+pub(crate) use tool::mcp_header::has_mcp_headers;
 
 /// How much of an unknown name is shown to its sender.
 const MAX_SHOWN_NAME_CHARS: usize = 64;

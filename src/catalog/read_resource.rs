@@ -6,12 +6,12 @@ use serde_json::json;
 use crate::diagnostic::{one_line, truncate};
 use crate::uri::check_uri;
 
-use super::block::RenderedBlock;
-use super::call_result::{CallContext, EmbeddedBlock, ResourceResult, ResultBlock, ResultContents, TextOrBlob};
+use super::content::block::RenderedBlock;
 use super::entry::{EntryContext, PackContext};
 use super::listing::{ResourceInfo, ResourceListing};
-use super::refusal::{Refusal, RefusalKind};
 use super::resource::{ReadBody, ReadOutcome};
+use super::result::call_result::{CallContext, EmbeddedBlock, ResourceResult, ResultBlock, ResultContents, TextOrBlob};
+use super::result::refusal::{Refusal, RefusalKind};
 use super::routes::Route;
 use super::{Catalog, MAX_SHOWN_URI_CHARS, MAX_URI_DATA_CHARS};
 

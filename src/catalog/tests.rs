@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::call_result::{CallContext, CompletionRequest, CompletionTarget, ToolResult};
-use super::refusal::Refusal;
+use super::result::call_result::{CallContext, CompletionRequest, CompletionTarget, ToolResult};
+use super::result::refusal::Refusal;
 use super::{BuildOutcome, Catalog, build};
 use crate::diagnostic::render_lines;
 use crate::files::Folder;

@@ -4,7 +4,7 @@
 //! template in which nothing but these markers is a tag, and its commands and files are steps.
 //!
 //! The way of a prompt: `load::imported_pack` finds the files, [`PackFormat::read`] makes an [`ImportedPrompt`] of each,
-//! `catalog::imported_prompt` compiles its text and its steps, and a call renders them as those of any prompt.
+//! `catalog::prompt::imported_prompt` compiles its text and its steps, and a call renders them as those of any prompt.
 
 mod agent_skills;
 mod format_files;

@@ -15,9 +15,8 @@ use serde_json::{Map, Value, json};
 
 use crate::budget::Budget;
 use crate::catalog::{
-    BridgedLists,
-    call_result::{PromptResult, ResourceResult, ResultBlock, ResultMessage, ToolResult},
-    contents_block, embedded_block, missing_lists,
+    BridgedLists, contents_block, embedded_block, missing_lists,
+    result::call_result::{PromptResult, ResourceResult, ResultBlock, ResultMessage, ToolResult},
 };
 use crate::schema::{EmptyText, Schema};
 use crate::value_types::Role;

@@ -6,9 +6,9 @@ use tracing::Level;
 
 use crate::catalog::{
     Catalog,
-    call_result::{PromptResult, ResourceResult, ResultBlock, ToolResult},
     listing::Object,
-    refusal::{Refusal, RefusalKind},
+    result::call_result::{PromptResult, ResourceResult, ResultBlock, ToolResult},
+    result::refusal::{Refusal, RefusalKind},
 };
 use crate::diagnostic::truncate;
 

@@ -6,7 +6,7 @@ use rmcp::{
     service::RequestContext,
 };
 
-use crate::catalog::call_result::{CompletionRequest, CompletionTarget};
+use crate::catalog::result::call_result::{CompletionRequest, CompletionTarget};
 
 use super::{
     ConnectionHandler, capability::CapabilityKind, client_rate_limit::RequestCost, error, session::AdmittedRequest,

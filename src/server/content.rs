@@ -6,8 +6,10 @@ use rmcp::model::{
 };
 
 use crate::catalog::{
-    call_result::{EmbeddedBlock, MediaBlock, ResultBlock, ResultContents, ResultMessage, TextBlock, TextOrBlob},
     listing,
+    result::call_result::{
+        EmbeddedBlock, MediaBlock, ResultBlock, ResultContents, ResultMessage, TextBlock, TextOrBlob,
+    },
 };
 use crate::spec_version::SpecVersion;
 use crate::value_types;

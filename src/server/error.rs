@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::catalog::{
     format_wait,
-    refusal::{Refusal, RefusalKind},
+    result::refusal::{Refusal, RefusalKind},
 };
 use crate::diagnostic::truncate;
 use crate::spec_version::SpecVersion;

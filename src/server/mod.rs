@@ -59,8 +59,8 @@ pub(crate) use session::RootsRevision;
 pub use shared_server::{ServeOptions, SharedServer};
 pub(crate) use untyped_request::{is_session_method, params_error};
 
-use crate::catalog::call_result::CallContext;
-use crate::catalog::refusal::{Refusal, RefusalKind};
+use crate::catalog::result::call_result::CallContext;
+use crate::catalog::result::refusal::{Refusal, RefusalKind};
 use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
 use crate::world::{ActionReport, ReportingWorld, TraceContext, World};

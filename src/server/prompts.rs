@@ -10,7 +10,7 @@ use rmcp::{
     service::RequestContext,
 };
 
-use crate::catalog::call_result::{CallContext, PromptResult};
+use crate::catalog::result::call_result::{CallContext, PromptResult};
 
 use super::{
     ConnectionHandler,

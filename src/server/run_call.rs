@@ -16,9 +16,9 @@ use serde_json::Value;
 use crate::{
     action::{Checkpoint, PendingQuestions},
     catalog::{
-        call_result::CallContext,
         listing::Object,
-        refusal::{Refusal, RefusalKind},
+        result::call_result::CallContext,
+        result::refusal::{Refusal, RefusalKind},
     },
     digest::sha256,
 };

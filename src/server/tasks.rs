@@ -25,9 +25,9 @@ use crate::{
         ProgressUpdate, QuestionKind, QuestionRound,
     },
     catalog::{
-        call_result::{CallContext, TaskPolicy},
         listing::Object,
-        refusal::{Refusal, RefusalKind},
+        result::call_result::{CallContext, TaskPolicy},
+        result::refusal::{Refusal, RefusalKind},
     },
     diagnostic::truncate,
     spec_version::SpecVersion,

@@ -10,7 +10,7 @@ use rmcp::{
     service::RequestContext,
 };
 
-use crate::catalog::call_result::{CallContext, ToolResult};
+use crate::catalog::result::call_result::{CallContext, ToolResult};
 use crate::spec_version::SpecVersion;
 
 use super::{

@@ -11,7 +11,7 @@ use rmcp::{
 };
 
 use crate::budget::{CallerKind, block_if_large};
-use crate::catalog::arrival_order::ArrivalOrder;
+use crate::catalog::result::arrival_order::ArrivalOrder;
 use crate::diagnostic::bytes_without_byte_order_mark;
 use crate::server::{BytesInFlight, PeerBytes, Reservation, RootsRevision, SharedServer};
 

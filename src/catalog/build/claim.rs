@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::catalog::entry::{EntryBuildContext, PackContext};
-use crate::catalog::entry_name::{InvalidEntryName, check_entry_name, suggest_name};
+use crate::catalog::listing::entry_name::{InvalidEntryName, check_entry_name, suggest_name};
 use crate::catalog::resource::CompiledResource;
 use crate::catalog::routes::DeclaredUri;
 use crate::compile::{ArgumentScope, Compiler, NamePrefix};

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::catalog::call_check;
-use crate::catalog::entry_references::{EntryId, KnownEntries, ReferenceCollector};
+use crate::catalog::build::call_check;
+use crate::catalog::entry::entry_references::{EntryId, KnownEntries, ReferenceCollector};
 use crate::catalog::inputs::Inputs;
 use crate::catalog::listing::Lists;
 use crate::catalog::routes::{Route, Routes};

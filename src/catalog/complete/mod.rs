@@ -2,6 +2,7 @@
 //!
 //! Only values that the argument accepts are offered. Sources are compiled in `build`.
 
+pub(super) mod completion_rank;
 mod build;
 mod files;
 

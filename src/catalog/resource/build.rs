@@ -3,18 +3,18 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::catalog::blob::ByteSource;
-use crate::catalog::block::{listed_annotations, strip_whitespace};
-use crate::catalog::compiled_result::CompiledResult;
 use crate::catalog::complete::{MAX_COMPLETED_FILES, compile_sources};
+use crate::catalog::content::blob::ByteSource;
+use crate::catalog::content::block::{listed_annotations, strip_whitespace};
+use crate::catalog::content::compiled_result::CompiledResult;
+use crate::catalog::content::pack_file::PackFile;
+use crate::catalog::entry::entry_references::ReferenceCollector;
+use crate::catalog::entry::listed_text::listed_text;
 use crate::catalog::entry::{EntryBuildContext, RunKeys, check_limits, entry_digest};
-use crate::catalog::entry_references::ReferenceCollector;
-use crate::catalog::icons::{check_icons, listed_icons};
 use crate::catalog::inputs::{Inputs, check_argument, check_name, refuse_many_arguments_of_pack};
-use crate::catalog::listed_text::listed_text;
 use crate::catalog::listing::ResourceInfo;
-use crate::catalog::pack_file::PackFile;
-use crate::catalog::resource_root::ResourceRoot;
+use crate::catalog::listing::icons::{check_icons, listed_icons};
+use crate::catalog::resource::resource_root::ResourceRoot;
 use crate::compile::{Compiler, Exposure, check_mime_type};
 use crate::diagnostic::{Code, Severity};
 use crate::files::Globs;

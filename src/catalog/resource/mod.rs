@@ -1,5 +1,6 @@
 //! Resources and resource templates: listed, read and completed.
 
+pub(super) mod resource_root;
 mod build;
 mod file_template;
 mod path_values;
@@ -22,18 +23,18 @@ use crate::uri::UriTemplate;
 use crate::value_types::CacheScope;
 
 use super::MAX_SHOWN_URI_CHARS;
-use super::blob::CompiledBlob;
-use super::block::RenderedBlock;
-use super::call_result::{ResultContents, TextOrBlob};
-use super::compiled_result::{AuthorHints, CompiledResult, RenderedResult};
 use super::complete::{CompletionOwner, CompletionQuery, CompletionSources, ResourceCompletion};
+use super::content::blob::CompiledBlob;
+use super::content::block::RenderedBlock;
+use super::content::compiled_result::{AuthorHints, CompiledResult, RenderedResult};
+use super::content::pack_file::{self, FileLocation, PackFile};
 use super::entry::{EntryContext, PackContext, with_roots_checkpoint};
 use super::inputs::{BindError, Inputs, ResolvedCall};
 use super::listing::{self, Annotations, ResourceInfo};
-use super::media_block::contents_type;
-use super::pack_file::{self, FileLocation, PackFile};
-use super::refusal::{Refusal, RefusalKind};
-use super::resource_root::ResourceRoot;
+use super::resource::resource_root::ResourceRoot;
+use super::result::call_result::{ResultContents, TextOrBlob};
+use super::result::media_block::contents_type;
+use super::result::refusal::{Refusal, RefusalKind};
 use file_template::FileTemplate;
 use path_values::{PathValues, has_variable};
 

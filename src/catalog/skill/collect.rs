@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::catalog::content::pack_file::PackFile;
 use crate::catalog::entry::PackContext;
 use crate::catalog::listing::{self, Annotations, Object, ResourceInfo};
-use crate::catalog::pack_file::PackFile;
-use crate::catalog::resource_root::exclude_secret_paths;
+use crate::catalog::resource::resource_root::exclude_secret_paths;
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, FileId};
 use crate::digest::sha256;

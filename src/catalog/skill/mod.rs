@@ -12,11 +12,11 @@ use std::sync::Arc;
 use crate::budget::Budget;
 use crate::uri::{Router, UriTemplate};
 
-use super::call_result::{ResourceResult, ResultContents};
+use super::content::pack_file::{self, PackFile};
 use super::entry::PackContext;
 use super::listing;
-use super::pack_file::{self, PackFile};
-use super::refusal::Refusal;
+use super::result::call_result::{ResourceResult, ResultContents};
+use super::result::refusal::Refusal;
 
 pub(super) use collect::{SkillCollector, SkillLinks, SkillListings};
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{CatalogFixture, StubWorld};
-use crate::catalog::call_result::CompletionTarget;
+use crate::catalog::result::call_result::CompletionTarget;
 
 const ECHO: &str = r#"
 tools:

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::{CatalogFixture, block_on};
-use crate::catalog::call_result::{CompletionRequest, CompletionTarget};
+use crate::catalog::result::call_result::{CompletionRequest, CompletionTarget};
 use crate::uri::UriTemplate;
 
 /// Templates over the files of one folder, with all kinds of variables.

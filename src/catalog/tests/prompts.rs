@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::CatalogFixture;
-use crate::catalog::refusal::RefusalKind;
+use crate::catalog::result::refusal::RefusalKind;
 
 const MANIFEST: &str = r#"
 prompts:
@@ -102,6 +102,6 @@ tools:
     assert_eq!(fixture.read("one://x").unwrap_err().kind, RefusalKind::NotFound);
     assert_eq!(fixture.read("made://1").unwrap_err().kind, RefusalKind::NotFound);
     assert!(fixture.prompt("p-embeds", json!({})).is_err());
-    let of = crate::catalog::call_result::CompletionTarget::Prompt("p-completes".to_owned());
+    let of = crate::catalog::result::call_result::CompletionTarget::Prompt("p-completes".to_owned());
     assert!(fixture.complete(of, "a", "", &[]).is_empty());
 }

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::{CatalogFixture, StubWorld};
-use crate::catalog::call_result::CompletionTarget;
-use crate::catalog::refusal::RefusalKind;
+use crate::catalog::result::call_result::CompletionTarget;
+use crate::catalog::result::refusal::RefusalKind;
 
 const MANIFEST: &str = r#"
 env: { DIR: {} }

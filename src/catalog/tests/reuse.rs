@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{StubWorld, block_on, environment};
-use crate::catalog::call_result::CallContext;
+use crate::catalog::result::call_result::CallContext;
 use crate::catalog::{BuildOutcome, Catalog, UnacceptedCatalog, build, rebuild};
 use crate::diagnostic::render_lines;
 use crate::files::Folder;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{CatalogFixture, built};
-use crate::catalog::call_result::CompletionTarget;
+use crate::catalog::result::call_result::CompletionTarget;
 use crate::diagnostic::{Code, Severity};
 
 const MANIFEST: &str = r#"

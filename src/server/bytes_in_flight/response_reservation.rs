@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rmcp::{RoleServer, model::ErrorData, service::RequestContext};
 
-use crate::catalog::arrival_order::ArrivalTurn;
+use crate::catalog::result::arrival_order::ArrivalTurn;
 use crate::server::memory_size::MemorySize;
 
 use super::{Busy, Reservation, SMALL_MESSAGE_BYTES};

@@ -1,0 +1,123 @@
+//! Decides whether a built catalog may be used: at startup, at each reload, and for one request from the command line.
+
+use std::net::SocketAddr;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::catalog::Catalog;
+use crate::catalog::build::BuildOutcome;
+use crate::catalog::settings::http_settings::HttpSettings;
+use crate::diagnostic::{Code, LoadPurpose};
+
+/// How a catalog will be used.
+#[derive(Debug, Clone)]
+pub enum ServingMode {
+    /// Over a pipe, or by one request from the command line.
+    Local,
+    /// Over HTTP.
+    Http(HttpServingMode),
+}
+
+/// How a catalog will be served over HTTP.
+#[derive(Debug, Clone)]
+pub struct HttpServingMode {
+    /// The listen address.
+    pub address: SocketAddr,
+    /// Whether other machines may send requests without a token.
+    pub insecure: bool,
+    /// The settings that were fixed at the start; `None` at the start itself.
+    pub settings_at_start: Option<SettingsAtStart>,
+}
+
+/// Settings that only change with a restart. `None` if a flag overrides the manifest.
+#[derive(Debug, Clone, Default)]
+pub struct SettingsAtStart {
+    /// The address in the manifest.
+    pub listen: Option<Option<SocketAddr>>,
+    /// The path in the manifest.
+    pub path: Option<Option<String>>,
+    /// Whether HTTP+SSE is served.
+    pub sse: Option<bool>,
+}
+
+/// A catalog that is not accepted yet: it can be inspected, but not served.
+pub struct UnacceptedCatalog(pub(in crate::catalog) Catalog);
+
+impl Deref for UnacceptedCatalog {
+    type Target = Catalog;
+
+    fn deref(&self) -> &Catalog {
+        &self.0
+    }
+}
+
+/// Why a manifest is not accepted; the report has the details.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AcceptError {
+    /// It has errors, or a required variable is not set.
+    Invalid,
+    /// The server would be open to other machines without a token.
+    Unprotected,
+}
+
+impl BuildOutcome {
+    /// Accepts the catalog for a use, or refuses it; only accepted catalogs can be served. Warnings that forbid this
+    /// use become errors of the report.
+    ///
+    /// # Errors
+    /// It is refused; the current catalog stays.
+    pub fn accept(&mut self, serving_mode: &ServingMode) -> Result<Arc<Catalog>, AcceptError> {
+        match serving_mode {
+            ServingMode::Local => self.report.enforce(&[LoadPurpose::Use]),
+            ServingMode::Http(_) => self.report.enforce(&[LoadPurpose::Use, LoadPurpose::Http]),
+        }
+        if self.report.has_errors() {
+            return Err(AcceptError::Invalid);
+        }
+        let UnacceptedCatalog(catalog) = self.catalog.take().ok_or(AcceptError::Invalid)?;
+        if let ServingMode::Http(http_serving_mode) = serving_mode {
+            self.check_http_serving(catalog.http_settings(), http_serving_mode)?;
+        }
+        Ok(Arc::new(catalog))
+    }
+
+    fn check_http_serving(
+        &mut self,
+        settings: &HttpSettings,
+        http_serving_mode: &HttpServingMode,
+    ) -> Result<(), AcceptError> {
+        if http_serving_mode.needs_token() && settings.access.token.is_none() {
+            let message = format!("missing `token`: `{}` is reachable from other machines", http_serving_mode.address);
+            self.report
+                .error(Code::MissingKey, settings.key_span("token"), message)
+                .help("set `http.token`, or pass `--insecure`");
+            return Err(AcceptError::Unprotected);
+        }
+        for key in http_serving_mode.settings_at_start.iter().flat_map(|at_start| at_start.changed_keys(settings)) {
+            let message = format!("change of `{key}` requires a restart");
+            self.report
+                .warning(Code::Unused, settings.key_span(key), message)
+                .help("restart the server; until then the old value stays in effect");
+        }
+        self.report.sort_and_dedup();
+        Ok(())
+    }
+}
+
+impl HttpServingMode {
+    /// Whether every request needs a token.
+    pub fn needs_token(&self) -> bool {
+        !self.address.ip().is_loopback() && !self.insecure
+    }
+}
+
+impl SettingsAtStart {
+    /// The keys whose values differ from those at the start.
+    fn changed_keys(&self, settings: &HttpSettings) -> impl Iterator<Item = &'static str> + use<> {
+        let listen = self.listen.is_some_and(|listen| listen != settings.listen);
+        let path = self.path.as_ref().is_some_and(|path| *path != settings.path);
+        let sse = self.sse.is_some_and(|sse| sse != settings.sse);
+        let rows = [("listen", listen), ("path", path), ("sse", sse)];
+        rows.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key)
+    }
+}

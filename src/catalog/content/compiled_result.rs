@@ -1,0 +1,231 @@
+//! `result`: turns the outcome of a run into the result of an entry.
+
+use serde_json::Value;
+
+use crate::action::{OutcomeBody, RunOutcome, SelectError, SelectExpression};
+use crate::catalog::content::block::{CompiledBlock, RenderedBlock};
+use crate::catalog::entry::entry_references::ReferenceCollector;
+use crate::catalog::none_if_invalid;
+use crate::catalog::result::refusal::{Refusal, RefusalKind};
+use crate::compile::{Compiler, Exposure, JsonTemplate};
+use crate::diagnostic::Code;
+use crate::manifest::ResultSpec;
+use crate::template::{Scope, ScopeShape, Shape, Template, TextSlot, UriSlot};
+use crate::value_types::Json;
+use crate::world::{World, excerpt};
+use crate::yaml::Spanned;
+
+/// Where the author of an entry is told what may be wrong with it.
+pub(in crate::catalog) struct AuthorHints<'a> {
+    pub(in crate::catalog) world: &'a dyn World,
+    pub(in crate::catalog) entry_name: &'a str,
+}
+
+/// A compiled `result`.
+#[derive(Default)]
+pub(in crate::catalog) struct CompiledResult {
+    select: Option<SelectExpression>,
+    form: ResultForm,
+    structured: Option<JsonTemplate>,
+}
+
+#[derive(Default)]
+enum ResultForm {
+    /// The selection or the body of the action, unchanged.
+    #[default]
+    Unchanged,
+    Text(Template<TextSlot>),
+    Content(Vec<CompiledBlock>),
+}
+
+/// A value for programs, beside what people and models are shown.
+pub(in crate::catalog) struct StructuredValue {
+    pub(in crate::catalog) value: Value,
+    /// Whether the author wrote it; else it is what the text was made of.
+    pub(in crate::catalog) is_written: bool,
+}
+
+/// A rendered `result`.
+pub(in crate::catalog) enum RenderedResult {
+    /// The body of the action.
+    Unchanged(OutcomeBody),
+    /// A value.
+    Value(Value),
+    /// A text, and the value beside it.
+    Text(String, Option<StructuredValue>),
+    /// Blocks, and the value beside them.
+    Content(Vec<RenderedBlock>, Option<StructuredValue>),
+}
+
+impl CompiledResult {
+    /// Compiles a result.
+    pub(in crate::catalog) fn compile(
+        written: Option<&Spanned<ResultSpec>>,
+        compiler: &mut Compiler<'_>,
+        references: &mut ReferenceCollector,
+    ) -> Option<CompiledResult> {
+        let Some(written) = written else { return Some(CompiledResult::default()) };
+        if written.text.is_some() && written.content.is_some() {
+            let key = compiler.key_location(written.location, "content");
+            compiler
+                .error(Code::Conflict, key, "expected at most one of `text`, `content`")
+                .help("write the text as a block of `content`");
+            return None;
+        }
+        let select = written.select.as_ref().map(|select| {
+            let compiled = SelectExpression::compile(select, compiler)?;
+            if let Some(input) = select_input(&compiler.scope_shape) {
+                compiled.warn_of_missing_field(select, &input, compiler);
+            }
+            Some(compiled)
+        });
+        if select.is_some() {
+            // What it picks out of the steps only shows when it is applied.
+            compiler.read_step_ids.push(None);
+        }
+        let names = match &select {
+            Some(_) => compiler.scope_shape.clone().with_name("result", Shape::Any),
+            None => compiler.scope_shape.clone(),
+        };
+        let (form, structured) = compiler.with_scope_shape(names, |compiler| {
+            let structured = written.structured_content.as_ref().map(|value| compile_structured(value, compiler));
+            (compile_form(written, compiler, references), structured)
+        });
+        let structured = none_if_invalid(structured)?;
+        Some(CompiledResult { select: none_if_invalid(select)?, form: form?, structured })
+    }
+
+    /// The URIs of the resources that it embeds.
+    pub(in crate::catalog) fn resource_uris(&self) -> impl Iterator<Item = &Template<UriSlot>> {
+        let blocks = if let ResultForm::Content(blocks) = &self.form { blocks.as_slice() } else { &[] };
+        blocks.iter().filter_map(CompiledBlock::resource_uri)
+    }
+
+    /// Whether the caller is shown the note of the outcome: a template of the author sees the whole outcome instead.
+    pub(in crate::catalog) fn shows_note(&self) -> bool {
+        self.select.is_some() || matches!(self.form, ResultForm::Unchanged) && self.structured.is_none()
+    }
+
+    /// Whether the author wrote the structured content.
+    pub(in crate::catalog) fn writes_structure(&self) -> bool {
+        self.structured.is_some()
+    }
+
+    /// Makes what the caller is shown. Without an outcome, `select` sees the arguments.
+    ///
+    /// # Errors
+    /// What `select` and templates refuse.
+    pub(in crate::catalog) fn render(
+        &self,
+        run: Option<RunOutcome>,
+        scope: Scope,
+        author: &AuthorHints<'_>,
+    ) -> Result<RenderedResult, Refusal> {
+        let scope = match &run {
+            Some(run) => run.extend_scope(scope),
+            None => scope,
+        };
+        let body = run.map_or(OutcomeBody::None, |run| run.outcome.body);
+        let selected = match &self.select {
+            Some(select) => Some(apply_select(select, &body, &scope, author)?),
+            None => None,
+        };
+        let scope = match &selected {
+            Some(selected) => scope.with_result(selected.clone()),
+            None => scope,
+        };
+        let written = self.structured.as_ref().map(|structured| structured.render(&scope)).transpose()?;
+        let structured = |written: Option<Value>| match written {
+            Some(value) => Some(StructuredValue { value, is_written: true }),
+            None => source_value(selected.as_ref(), &body).map(|value| StructuredValue { value, is_written: false }),
+        };
+        Ok(match &self.form {
+            ResultForm::Unchanged => {
+                written.or(selected).map_or(RenderedResult::Unchanged(body), RenderedResult::Value)
+            }
+            ResultForm::Text(text) => RenderedResult::Text(text.render(&scope)?.0, structured(written)),
+            ResultForm::Content(blocks) => {
+                let render_blocks = || {
+                    let mut rendered = Vec::new();
+                    blocks.iter().try_for_each(|block| block.render(&scope, &mut rendered)).map(|()| rendered)
+                };
+                RenderedResult::Content(scope.budget().run_repeatable(render_blocks)??, structured(written))
+            }
+        })
+    }
+}
+
+fn compile_form(
+    written: &ResultSpec,
+    compiler: &mut Compiler<'_>,
+    references: &mut ReferenceCollector,
+) -> Option<ResultForm> {
+    if let Some(text) = &written.text {
+        let text = compiler.resolve_text(text)?;
+        return compiler.template(&text, Exposure::Client).map(ResultForm::Text);
+    }
+    let Some(content) = &written.content else { return Some(ResultForm::Unchanged) };
+    let blocks: Vec<_> = content.iter().map(|block| CompiledBlock::compile(block, compiler, references)).collect();
+    blocks.into_iter().collect::<Option<Vec<_>>>().map(ResultForm::Content)
+}
+
+fn compile_structured(value: &Spanned<Json>, compiler: &mut Compiler<'_>) -> Option<JsonTemplate> {
+    let placed = compiler.json_value(value)?;
+    Some(compiler.json_template(&placed.value, placed.location, Exposure::Client))
+}
+
+/// The value that a text or blocks were made of.
+fn source_value(selected: Option<&Value>, body: &OutcomeBody) -> Option<Value> {
+    selected.cloned().or_else(|| match body {
+        OutcomeBody::Json(json, _) => Some(json.clone()),
+        _ => None,
+    })
+}
+
+/// The shape of what `select` of a result is applied to, where it is known: of what an action puts out, it is not.
+fn select_input(names: &ScopeShape) -> Option<Shape> {
+    match (names.get("steps"), names.get("result")) {
+        (Some(steps), _) => Some(steps.clone()),
+        (None, Some(_)) => None,
+        (None, None) => names.get("arguments").cloned(),
+    }
+}
+
+fn apply_select(
+    select: &SelectExpression,
+    body: &OutcomeBody,
+    scope: &Scope,
+    author: &AuthorHints<'_>,
+) -> Result<Value, Refusal> {
+    let failed = |message: String| {
+        // What there is instead, as it is not to be fetched again.
+        let shown = match body {
+            OutcomeBody::Text(text) | OutcomeBody::Json(_, text) => excerpt(text),
+            OutcomeBody::None | OutcomeBody::Bytes(..) => String::new(),
+        };
+        let separator = if shown.is_empty() { "" } else { "\n" };
+        Refusal::new(RefusalKind::Internal, format!("{message}{separator}{shown}"))
+    };
+    let from = match body {
+        _ if scope.steps().is_some() => scope.get(&["steps"]),
+        OutcomeBody::Json(json, _) => Some(json),
+        OutcomeBody::None => scope.get(&["arguments"]),
+        // A scalar is shown as text.
+        OutcomeBody::Text(_) | OutcomeBody::Bytes(..) => match scope.get(&["result", "json"]) {
+            None => {
+                let why = scope.read(&["result", "json"]).err().map(|error| format!(": {error}"));
+                return Err(failed(format!("`select` requires JSON output{}", why.unwrap_or_default())));
+            }
+            json => json,
+        },
+    };
+    let from = from.unwrap_or(&Value::Null);
+    let found = select.apply(from, scope.budget()).map_err(|error| match error {
+        SelectError::BudgetExceeded(why) => why.into(),
+        error => failed(error.to_string()),
+    })?;
+    if let Some(hint) = select.hint(from, &found, scope.budget()) {
+        author.world.hint_to_author(&format!("`select` in `{}`: {hint}", author.entry_name));
+    }
+    Ok(found)
+}

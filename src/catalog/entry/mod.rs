@@ -1,0 +1,481 @@
+//! The parts that prompts, resources and tools share: pack, run, scope and call context.
+
+pub(super) mod entry_references;
+pub(super) mod listed_text;
+pub(super) mod redacting_client;
+
+use std::sync::Arc;
+use std::time;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use crate::action::{
+    self, ActionContext, ActionError, ActionOutcome, Checkpoint, EntryFuture, PackEntries, Run, RunCompilation,
+    RunContext, RunLimits, RunOutcome, RunPlan,
+};
+use crate::budget::Budget;
+use crate::catalog::Catalog;
+use crate::catalog::entry::entry_references::ReferenceCollector;
+use crate::catalog::entry::listed_text::pack_constants;
+use crate::catalog::entry::redacting_client::RedactingClient;
+use crate::catalog::listing::Object;
+use crate::catalog::result::call_result::{
+    CallContext, PromptResult, ResourceResult, ResultBlock, TextOrBlob, ToolResult,
+};
+use crate::catalog::result::refusal::{Refusal, RefusalKind};
+use crate::compile::{Compiler, LoadContext, NamePrefix, Pack};
+use crate::diagnostic::{Code, SourceMap};
+use crate::digest::Digest;
+use crate::files::Folder;
+use crate::load::LoadedPack;
+use crate::redact::{InputEnd, Redactor};
+use crate::template::{Scope, ScopeConstants, ScopeShape};
+use crate::value_types::{Duration, Size};
+use crate::world::RedactingWorld;
+use crate::yaml::{Location, Spanned};
+
+/// The context of a pack, which all its entries share.
+pub(super) struct PackContext {
+    pub(super) constants: Arc<ScopeConstants>,
+    pub(super) folder: Folder,
+    /// The names in scope of every entry of the pack.
+    pub(super) names: ScopeShape,
+    /// Finds the secrets of all packs.
+    pub(super) secrets: Arc<Redactor>,
+    /// The prefix of the names of its entries.
+    pub(super) prefix: NamePrefix,
+    is_root_pack: bool,
+    /// A digest of its partials and server info.
+    digest: u64,
+}
+
+impl PackContext {
+    /// The context of a pack; `is_root_pack` says which pack it is.
+    pub(super) fn new(
+        LoadedPack { pack, prefix, .. }: &LoadedPack,
+        is_root_pack: bool,
+        sources: &SourceMap,
+        secrets: &Arc<Redactor>,
+    ) -> Arc<PackContext> {
+        Arc::new(PackContext {
+            constants: Arc::new(pack_constants(pack)),
+            folder: pack.folder.clone(),
+            names: pack_names(pack),
+            secrets: secrets.clone(),
+            prefix: prefix.clone(),
+            is_root_pack,
+            digest: pack_digest(pack, sources),
+        })
+    }
+
+    /// A digest of an entry, from its source and its pack.
+    pub(super) fn entry_digest(&self, written: u64) -> u64 {
+        Digest::new("entry of a pack")
+            .chain_update(&written.to_be_bytes())
+            .chain_update(&self.digest.to_be_bytes())
+            .finish_u64()
+    }
+
+    /// Whether it is the root pack, whose entries may call those of every other pack.
+    pub(super) fn is_root_pack(&self) -> bool {
+        self.is_root_pack
+    }
+
+    pub(super) fn scope(&self, arguments: Map<String, Value>, budget: &Budget) -> Scope {
+        Scope::with_budget(arguments, self.constants.clone(), budget)
+    }
+
+    /// Runs the plan of the entry `name`.
+    ///
+    /// # Errors
+    /// The run failed without an outcome.
+    pub(super) async fn run_plan(
+        &self,
+        name: &str,
+        plan: &RunPlan,
+        scope: &Scope,
+        entry_context: &EntryContext<'_>,
+    ) -> Result<RunOutcome, Refusal> {
+        let step_entries = StepEntries { pack_context: self, entry_context };
+        let client =
+            RedactingClient { client: entry_context.call.client(), folder: self.folder.path(), prefix: &self.prefix };
+        let world = RedactingWorld::wrap(entry_context.catalog.redactor(), &entry_context.call.world);
+        let run = RunContext {
+            world: &world,
+            cancel: entry_context.call.cancel.clone(),
+            max_output: plan.limits.max_output,
+            pack_folder: self.folder.path(),
+            entry_name: name,
+            client: &client,
+            entries: &step_entries,
+            client_wait: entry_context.budget.client_wait(),
+            called_by_step: entry_context.depth > 0,
+            may_detach: entry_context.depth == 0 && entry_context.call.may_detach,
+        };
+        let timeout = entry_context.timeout.map_or(plan.limits.timeout, |left| left.min(plan.limits.timeout));
+        let context = ActionContext {
+            run: &run,
+            scope,
+            timeout,
+            checkpoint: entry_context.checkpoint,
+            stdouts: None,
+            step: None,
+        };
+        Ok(plan.run(&context).await?)
+    }
+}
+
+/// The context of an entry while it is compiled.
+pub(super) struct EntryBuildContext<'a, 'c> {
+    pub(super) compiler: &'a mut Compiler<'c>,
+    pub(super) references: &'a mut ReferenceCollector,
+    pub(super) pack_context: &'a Arc<PackContext>,
+    /// The qualified name.
+    pub(super) name: String,
+    /// How many files were read before it.
+    pub(super) contents_before: usize,
+}
+
+/// The context of a call at one entry; nested calls have one each.
+#[derive(Clone, Copy)]
+pub(super) struct EntryContext<'a> {
+    pub(super) call: &'a CallContext,
+    pub(super) catalog: &'a Catalog,
+    /// The time left to the calling entry.
+    timeout: Option<time::Duration>,
+    /// Where to resume this entry.
+    pub(super) checkpoint: Option<&'a Checkpoint>,
+    /// Its budget.
+    pub(super) budget: &'a Budget,
+    /// The depth of nested calls.
+    depth: usize,
+}
+
+impl<'a> EntryContext<'a> {
+    /// The context at the first entry of a call.
+    pub(super) fn new(call: &'a CallContext, catalog: &'a Catalog, budget: &'a Budget) -> EntryContext<'a> {
+        EntryContext { call, catalog, timeout: None, checkpoint: call.checkpoint.as_ref(), budget, depth: 0 }
+    }
+
+    /// The client's roots, from the checkpoint or by asking the client.
+    ///
+    /// # Errors
+    /// The client cannot be asked, or has not answered yet.
+    pub(super) async fn roots(&self) -> Result<Vec<String>, Refusal> {
+        if let Some(known) = self.checkpoint.and_then(|checkpoint| checkpoint.roots.clone()) {
+            return Ok(known);
+        }
+        Ok(action::ask_roots(self.call.client(), self.budget, self.budget.time_left()).await?)
+    }
+
+    /// The budget of an entry: its own timeout, limited by the time left to its caller.
+    pub(super) fn entry_budget(&self, plan: Option<&RunPlan>) -> Budget {
+        let run_timeout = plan.map_or_else(RunLimits::default, |plan| plan.limits).timeout;
+        self.budget.with_timeout(self.timeout.map_or(run_timeout, |left| left.min(run_timeout)))
+    }
+
+    /// The time that is left to an entry with this timeout.
+    pub(super) fn time_left(&self, run_timeout: time::Duration) -> time::Duration {
+        self.timeout.map_or(run_timeout, |left| left.min(run_timeout))
+    }
+
+    /// The context of an entry with this timeout that has waited.
+    pub(super) fn after_waiting(&self, waited: time::Duration, run_timeout: time::Duration) -> EntryContext<'a> {
+        if waited.is_zero() {
+            return *self;
+        }
+        EntryContext { timeout: Some(self.time_left(run_timeout).saturating_sub(waited)), ..*self }
+    }
+
+    /// The context with another budget.
+    pub(super) fn with_budget<'b>(&self, budget: &'b Budget) -> EntryContext<'b>
+    where
+        'a: 'b,
+    {
+        EntryContext { budget, ..*self }
+    }
+
+    /// The context once roots are known: a run that waited for them has not begun.
+    pub(super) fn without_roots_checkpoint(&self) -> EntryContext<'a> {
+        EntryContext { checkpoint: self.checkpoint.filter(|checkpoint| !checkpoint.wants_roots), ..*self }
+    }
+
+    /// Checks that an entry without a run is not resumed.
+    ///
+    /// # Errors
+    /// It is resumed.
+    pub(super) fn ensure_not_resumed(&self) -> Result<(), Refusal> {
+        if self.checkpoint.is_some() { Err(ActionError::RunChanged.into()) } else { Ok(()) }
+    }
+
+    /// The context of an entry that this one calls or embeds.
+    ///
+    /// # Errors
+    /// Calls are nested too deeply.
+    pub(super) fn enter_nested(&self) -> Result<EntryContext<'a>, Refusal> {
+        if self.depth >= MAX_CALL_DEPTH {
+            return Err(Refusal::new(RefusalKind::Internal, format!("call depth exceeds {MAX_CALL_DEPTH} entries")));
+        }
+        Ok(EntryContext { checkpoint: None, depth: self.depth + 1, ..*self })
+    }
+}
+
+/// Keeps known roots in the checkpoint of a call that waits for something else.
+pub(super) fn with_roots_checkpoint(roots: Option<Vec<String>>, mut refusal: Refusal) -> Refusal {
+    if let (Some(asking), Some(roots)) = (&mut refusal.pending_questions, roots) {
+        asking.checkpoint.roots = Some(roots);
+    }
+    refusal
+}
+
+/// The maximum depth of nested calls.
+const MAX_CALL_DEPTH: usize = 8;
+
+/// The entries that steps of one pack may call.
+struct StepEntries<'a> {
+    pack_context: &'a PackContext,
+    entry_context: &'a EntryContext<'a>,
+}
+
+impl StepEntries<'_> {
+    fn nested_call<'v>(&'v self, context: ActionContext<'v>) -> Result<EntryContext<'v>, ActionError> {
+        let nested = self.entry_context.enter_nested()?;
+        let budget = context.scope.budget();
+        Ok(EntryContext { timeout: Some(context.timeout), checkpoint: context.checkpoint, budget, ..nested })
+    }
+
+    /// Redacts the outcome of another entry before a step sees it: a step could cut a secret into pieces.
+    fn redact_outcome(&self, mut outcome: ActionOutcome) -> ActionOutcome {
+        let redactor = self.entry_context.catalog.redactor();
+        redactor.redact_value(&mut outcome.value);
+        match &mut outcome.body {
+            action::OutcomeBody::None => {}
+            action::OutcomeBody::Text(text) => redactor.redact_in_place(text),
+            action::OutcomeBody::Json(value, text) => {
+                redactor.redact_value(value);
+                redactor.redact_in_place(text);
+            }
+            action::OutcomeBody::Bytes(bytes, _) => redactor.redact_bytes(bytes, InputEnd::Complete),
+        }
+        outcome.failure.iter_mut().chain(&mut outcome.note).for_each(|message| redactor.redact_in_place(message));
+        outcome
+    }
+}
+
+impl PackEntries for StepEntries<'_> {
+    fn call_tool<'a>(&'a self, name: &'a str, arguments: Object, context: ActionContext<'a>) -> EntryFuture<'a> {
+        Box::pin(async move {
+            let entry_context = self.nested_call(context)?;
+            let answer = entry_context
+                .catalog
+                .run_tool(&self.pack_context.prefix.qualify(name), Some(arguments), &entry_context)
+                .await;
+            Ok(self.redact_outcome(tool_outcome(answer?)))
+        })
+    }
+
+    fn get_prompt<'a>(&'a self, name: &'a str, arguments: Object, context: ActionContext<'a>) -> EntryFuture<'a> {
+        Box::pin(async move {
+            let entry_context = self.nested_call(context)?;
+            let answer = entry_context
+                .catalog
+                .render_prompt(&self.pack_context.prefix.qualify(name), Some(arguments), &entry_context)
+                .await;
+            Ok(self.redact_outcome(prompt_outcome(&answer?)))
+        })
+    }
+
+    fn may_notify_of(&self, uri: &str) -> bool {
+        self.pack_context.is_root_pack() || self.entry_context.catalog.has_resource_for(self.pack_context, uri)
+    }
+
+    fn read_resource<'a>(&'a self, uri: &'a str, context: ActionContext<'a>) -> EntryFuture<'a> {
+        Box::pin(async move {
+            let entry_context = self.nested_call(context)?;
+            let answer = entry_context.catalog.read_for_pack(uri, self.pack_context, &entry_context).await?;
+            Ok(self.redact_outcome(resource_outcome(answer)))
+        })
+    }
+}
+
+/// A tool's answer as a step sees it.
+fn tool_outcome(answer: ToolResult) -> ActionOutcome {
+    let text = join_texts(&answer.content);
+    let shown = with_note(&text, answer.note.as_deref());
+    let value = json!({ "text": shown, "structured": answer.structured, "isError": answer.is_error });
+    let body = match answer.structured {
+        Some(structured) => action::OutcomeBody::Json(structured, text.clone()),
+        None => action::OutcomeBody::Text(text.clone()),
+    };
+    let failure = answer.is_error.then_some(text);
+    ActionOutcome { failure, note: answer.note, ..ActionOutcome::success(value, body) }
+}
+
+/// A prompt's answer as a step sees it.
+fn prompt_outcome(answer: &PromptResult) -> ActionOutcome {
+    let text: Vec<&str> = answer.messages.iter().filter_map(|message| block_text(&message.content)).collect();
+    let text = text.join("\n");
+    ActionOutcome::success(json!({ "text": text, "messages": answer.messages }), action::OutcomeBody::Text(text))
+}
+
+/// A text as a template shows it: what it lacks is said behind it.
+fn with_note(text: &str, note: Option<&str>) -> String {
+    note.map_or_else(|| text.to_owned(), |note| format!("{text}\n{note}"))
+}
+
+/// A resource's first piece as a step sees it.
+fn resource_outcome(ResourceResult { contents, note, .. }: ResourceResult) -> ActionOutcome {
+    let Some(first) = contents.into_iter().next() else {
+        return ActionOutcome::success(Value::Null, action::OutcomeBody::None);
+    };
+    let says_json = first.mime_type.as_deref().is_some_and(|mime| mime.contains("json"));
+    let outcome = match first.body {
+        TextOrBlob::Text(text) => {
+            let shown = with_note(&text, note.as_deref());
+            let value = json!({ "text": shown, "blob": null, "mimeType": first.mime_type });
+            let parsed = says_json.then(|| serde_json::from_str(&text).ok()).flatten();
+            ActionOutcome::success(
+                value,
+                match parsed {
+                    Some(parsed) => action::OutcomeBody::Json(parsed, text),
+                    None => action::OutcomeBody::Text(text),
+                },
+            )
+        }
+        TextOrBlob::Blob(blob) => {
+            let bytes = STANDARD.decode(&blob).unwrap_or_default();
+            let value = json!({ "blob": blob, "mimeType": first.mime_type });
+            ActionOutcome::success(value, action::OutcomeBody::Bytes(bytes, first.mime_type.unwrap_or_default()))
+        }
+    };
+    ActionOutcome { note, ..outcome }
+}
+
+fn join_texts(blocks: &[ResultBlock]) -> String {
+    blocks.iter().filter_map(block_text).collect::<Vec<_>>().join("\n")
+}
+
+fn block_text(block: &ResultBlock) -> Option<&str> {
+    match block {
+        ResultBlock::Text(text) => Some(&text.text),
+        ResultBlock::Resource(embedded) => match &embedded.resource.body {
+            TextOrBlob::Text(text) => Some(text),
+            TextOrBlob::Blob(_) => None,
+        },
+        ResultBlock::Image(_) | ResultBlock::Audio(_) | ResultBlock::ResourceLink(_) => None,
+    }
+}
+
+/// A digest of what was written: the entry at `at`, and the files that were read for it since there were `before`.
+pub(super) fn entry_digest(at: Location, before: usize, compiler: &Compiler<'_>) -> u64 {
+    let load_context = &compiler.load_context;
+    let mut digest = Digest::new("entry");
+    add_source(at, load_context, &mut digest);
+    load_context.content_digests.iter().skip(before).for_each(|content| digest.update(content));
+    digest.finish_u64()
+}
+
+/// Adds the source of an entry to a digest.
+pub(super) fn add_source(at: Location, load_context: &LoadContext, digest: &mut Digest) {
+    // Where a file is one entry, its text is all of it.
+    if load_context.documents.get(at.file()).is_none_or(|document| document.root_location() == at) {
+        let text = load_context.report.sources.get(at.file()).map(|source| source.text());
+        digest.update(text.map_or(b"", |text| text.as_bytes()));
+        return;
+    }
+    load_context.documents.digest(at, digest);
+}
+
+/// A digest of what all entries of a pack may use: its partials, and what it is called.
+fn pack_digest(pack: &Pack, sources: &SourceMap) -> u64 {
+    let mut digest = Digest::new("pack").chain_update(pack.server.to_string().as_bytes());
+    for (name, file) in &pack.partials {
+        digest.update(name.as_bytes());
+        digest.update(sources.get(*file).map_or(b"", |source| source.text().as_bytes()));
+    }
+    digest.finish_u64()
+}
+
+/// The names that every entry of a pack sees.
+pub(super) fn pack_names(pack: &Pack) -> ScopeShape {
+    use crate::template::Shape;
+    let server = Shape::object([("name", Shape::Text), ("title", Shape::Text), ("version", Shape::Text)]);
+    ScopeShape::new().with_name("env", pack.env.shape()).with_name("server", server)
+}
+
+/// A checked run.
+pub(super) struct CheckedRun {
+    /// The run, if any, and if its grants are given.
+    pub(super) plan: Option<RunPlan>,
+    /// The scope after it.
+    pub(super) names: ScopeShape,
+    /// Whether the pack lacks a grant for it.
+    pub(super) lacks_grant: bool,
+    /// Whether it had errors.
+    pub(super) has_errors: bool,
+}
+
+impl CheckedRun {
+    /// The run of an entry that is checked completely; `fingerprint` is the entry's digest.
+    pub(super) fn into_plan(self, digest: u64, compiler: &Compiler<'_>) -> Option<RunPlan> {
+        let mut plan = self.plan?;
+        plan.set_outcome_reads(&compiler.read_step_ids, digest);
+        Some(plan)
+    }
+}
+
+/// The keys of a run in its entry.
+pub(super) struct RunKeys<'a> {
+    pub(super) run: Option<&'a Spanned<Run>>,
+    pub(super) timeout: Option<Duration>,
+    pub(super) max_output: Option<Size>,
+    pub(super) wants_json: bool,
+}
+
+impl RunKeys<'_> {
+    /// Compiles the run. A run without its grants is checked too, and blocks its entry.
+    pub(super) fn compile(self, compiler: &mut Compiler<'_>) -> CheckedRun {
+        let Some(run) = self.run else {
+            let names = compiler.scope_shape.clone();
+            return CheckedRun { plan: None, names, lacks_grant: false, has_errors: false };
+        };
+        let mut limits = RunLimits::default();
+        if let Some(timeout) = self.timeout {
+            limits.timeout = timeout.to_std();
+        }
+        if let Some(max_output) = self.max_output {
+            limits.max_output = max_output.bytes();
+        }
+        let compiled: RunCompilation = run.compile(self.wants_json, limits, compiler);
+        let names = compiled.names_after(&compiler.scope_shape);
+        let lacks_grant = run.missing_grants(compiler);
+        for (grant, at) in &lacks_grant {
+            let message = format!("missing grant `{grant}`: entries that need it are not listed");
+            let help = compiler.grant_help(grant);
+            compiler.note(Code::NotGranted, *at, message).help(help);
+        }
+        let has_errors = compiled.plan.is_none() && lacks_grant.is_empty();
+        // A run without its grants is dropped.
+        let plan = compiled.plan.filter(|_| lacks_grant.is_empty());
+        CheckedRun { plan, names, lacks_grant: !lacks_grant.is_empty(), has_errors }
+    }
+}
+
+/// Reports a timeout of zero, and limits without a run.
+pub(super) fn check_limits(keys: &RunKeys<'_>, at: Location, compiler: &mut Compiler<'_>) {
+    if keys.timeout.is_some_and(|timeout| timeout.to_std().is_zero()) {
+        let place = compiler.load_context.documents.value_at(at, "/timeout");
+        compiler.error(Code::BadValue, place, "`timeout` must be greater than zero").help("such as `10s`");
+    }
+    if keys.run.is_some() {
+        return;
+    }
+    for (name, there) in [("timeout", keys.timeout.is_some()), ("maxOutput", keys.max_output.is_some())] {
+        if there {
+            let key = compiler.key_location(at, name);
+            compiler.warning(Code::Unused, key, format!("`{name}` has no effect without `run`"));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Prompts of other programs: their templates and steps are those of folio, but no author wrote them, so that nothing is
+//! said of their texts.
+
+use std::sync::Arc;
+
+use crate::action::{RunLimits, RunPlan};
+use crate::budget::{Budget, BudgetExceeded};
+use crate::catalog::content::block::RenderedBlock;
+use crate::catalog::entry::{CheckedRun, PackContext};
+use crate::catalog::listing::{Object, ResourceInfo, ResourceListing};
+use crate::catalog::result::call_result::ResultBlock;
+use crate::catalog::result::media_block::{BlockNotes, media_block};
+use crate::compile::Compiler;
+use crate::diagnostic::Code;
+use crate::digest::Digest;
+use crate::pack_format::{
+    DotpromptTemplate, ImportedContent, ImportedMessage, ImportedPrompt, ImportedValue, add_values,
+};
+use crate::template::{RenderError, Scope, ScopeShape, Shape, Template, TextSlot};
+use crate::value_types::{Role, TextOrFile};
+
+/// What a prompt of another program has beside its text.
+#[derive(Default)]
+pub(in crate::catalog) struct ImportedParts {
+    /// The values of its templates that are not arguments themselves.
+    pub(in crate::catalog) values: Vec<ImportedValue>,
+    /// Links to the files that belong to it.
+    pub(in crate::catalog) links: Vec<ResourceListing>,
+}
+
+impl ImportedParts {
+    /// Adds its values to the arguments of a call.
+    pub(in crate::catalog) fn add_values(
+        &self,
+        mut arguments: Object,
+        budget: &Budget,
+    ) -> Result<Object, BudgetExceeded> {
+        add_values(&self.values, &mut arguments, budget)?;
+        Ok(arguments)
+    }
+
+    /// The messages behind its text.
+    pub(in crate::catalog) fn links(&self) -> impl Iterator<Item = (Role, Vec<RenderedBlock>)> {
+        let link = |link| (Role::User, vec![RenderedBlock::Block(ResultBlock::ResourceLink(link))]);
+        self.links.iter().cloned().map(link)
+    }
+}
+
+/// The steps and the text of a prompt, and a digest of them. `None` if it is too large, which is reported.
+pub(in crate::catalog) fn compile_text(
+    imported: &ImportedPrompt,
+    pack_context: &PackContext,
+    compiler: &mut Compiler<'_>,
+) -> Option<(Option<RunPlan>, Template<TextSlot>, u64)> {
+    let (prompt, at) = (&imported.prompt, imported.at());
+    let Some(TextOrFile::Text(text)) = prompt.text.as_ref().map(|text| &text.value) else { return None };
+    let digest = Digest::new("imported prompt").chain_update(text.as_bytes());
+    let digest = digest.chain_update(format!("{:?}{:?}", imported.values, prompt.run).as_bytes()).finish_u64();
+    let arguments = prompt.arguments.keys().map(|name| name.value.clone());
+    let values = imported.values.iter().map(|value| value.name.clone());
+    let names = ScopeShape::new().with_arguments(arguments.chain(values).map(|name| (name, Shape::Text)));
+    compiler.with_scope_shape(names.clone(), |compiler| {
+        let run = prompt.run.as_ref().map(|run| run.compile(false, RunLimits::default(), compiler));
+        let names = run.as_ref().map_or_else(|| names.clone(), |run| run.names_after(&names));
+        let Ok(template) = Template::<TextSlot>::compile(&compiler.pack.engine, text, &names) else {
+            compiler.warning(Code::TooLarge, at, "text too large: prompt skipped");
+            return None;
+        };
+        compiler.record_steps(template.read_paths());
+        let plan = run.and_then(|run| run.plan);
+        let checked = CheckedRun { plan, names, lacks_grant: false, has_errors: false };
+        Some((checked.into_plan(pack_context.entry_digest(digest), compiler), template, digest))
+    })
+}
+
+/// The messages of a template of dotprompt.
+pub(in crate::catalog) fn dotprompt_messages(
+    template: &Arc<DotpromptTemplate>,
+    scope: &Scope,
+) -> Result<Vec<(Role, Vec<RenderedBlock>)>, RenderError> {
+    let arguments = scope.arguments().cloned().unwrap_or_default();
+    let messages = template.render(&arguments, scope.budget())?;
+    let blocks = messages.into_iter().filter_map(block_of);
+    Ok(blocks.map(|(role, block)| (role, vec![RenderedBlock::Block(block)])).collect())
+}
+
+/// A message as an answer has it; `None` for a picture without bytes.
+fn block_of(message: ImportedMessage) -> Option<(Role, ResultBlock)> {
+    let block = match message.content {
+        ImportedContent::Text(text) => ResultBlock::text(text),
+        ImportedContent::Media { bytes, mime_type } => media_block(&bytes, &mime_type, BlockNotes::default())?,
+        ImportedContent::Link { uri, mime_type } => {
+            let name = uri.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(&uri).to_owned();
+            let info = ResourceInfo { name, mime_type, ..ResourceInfo::default() };
+            ResultBlock::ResourceLink(ResourceListing { uri, info, size: None })
+        }
+    };
+    Some((message.role, block))
+}

@@ -1,0 +1,301 @@
+//! Prompts: compiled at load, rendered at each call.
+
+pub(super) mod imported_prompt;
+pub(super) mod prompt_reuse;
+
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::action::RunPlan;
+use crate::budget::Budget;
+use crate::catalog::complete::{CompletionOwner, CompletionSources, compile_sources};
+use crate::catalog::content::block::{CompiledBlock, RenderedBlock};
+use crate::catalog::entry::entry_references::ReferenceCollector;
+use crate::catalog::entry::listed_text::listed_text;
+use crate::catalog::entry::{
+    EntryBuildContext, EntryContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint,
+};
+use crate::catalog::inputs::{Inputs, ResolvedCall, arguments_size, refuse_many_arguments};
+use crate::catalog::listing::icons::{check_icons, listed_icons};
+use crate::catalog::listing::{self, Object, ResourceListing};
+use crate::catalog::prompt::imported_prompt::{ImportedParts, compile_text, dotprompt_messages};
+use crate::catalog::prompt::prompt_reuse::PromptKey;
+use crate::catalog::result::call_result::ResultBlock;
+use crate::catalog::result::refusal::{Refusal, RefusalKind};
+use crate::compile::Compiler;
+use crate::diagnostic::Code;
+use crate::manifest;
+use crate::pack_format::{DotpromptTemplate, ImportedPrompt};
+use crate::template::{Scope, Template, TextSlot, UriSlot};
+use crate::value_types::{Role, TextOrFile};
+use crate::yaml::Spanned;
+
+/// A compiled prompt in its pack.
+pub(super) struct CompiledPrompt {
+    /// Later catalogs share it, while it is the same.
+    pub(super) parts: Arc<PromptParts>,
+    pub(super) pack_context: Arc<PackContext>,
+}
+
+impl Deref for CompiledPrompt {
+    type Target = PromptParts;
+
+    fn deref(&self) -> &PromptParts {
+        &self.parts
+    }
+}
+
+/// What a prompt is compiled to.
+pub(super) struct PromptParts {
+    pub(super) listing: listing::PromptListing,
+    pub(super) completions: CompletionSources,
+    pub(super) inputs: Inputs,
+    pub(super) plan: Option<RunPlan>,
+    body: PromptBody,
+    /// A digest of its source.
+    pub(super) digest: u64,
+    /// All that its compilation read, if a later one need not repeat it.
+    pub(super) key: Option<PromptKey>,
+    imported: ImportedParts,
+}
+
+enum PromptBody {
+    Text(Template<TextSlot>),
+    Messages(Vec<(Role, CompiledBlock)>),
+    /// A template of dotprompt.
+    Dotprompt(Arc<DotpromptTemplate>),
+}
+
+impl PromptParts {
+    /// Compiles a prompt. `None` if it has errors, or its pack lacks a grant.
+    pub(super) fn build(
+        written: &Spanned<manifest::Prompt>,
+        build_context: EntryBuildContext<'_, '_>,
+    ) -> Option<PromptParts> {
+        let EntryBuildContext { compiler, references, pack_context, name, contents_before } = build_context;
+        check_icons(written.icons.as_deref(), written.location, compiler);
+        let inputs = refuse_many_arguments(&written.arguments, compiler)
+            .and_then(|()| Inputs::from_arguments(&written.arguments, compiler));
+        let title = listed_text(written.title.as_deref(), written.location, "title", compiler);
+        let description = listed_text(written.description.as_deref(), written.location, "description", compiler);
+        let sources = compile_sources(&written.arguments, inputs.as_ref(), compiler);
+        let keys = RunKeys {
+            run: written.run.as_ref(),
+            timeout: written.timeout,
+            max_output: written.max_output,
+            wants_json: false,
+        };
+        check_limits(&keys, written.location, compiler);
+        let checked = keys.compile(compiler);
+        let body =
+            compiler.with_scope_shape(checked.names.clone(), |compiler| compile_body(written, compiler, references));
+        if checked.lacks_grant || checked.has_errors {
+            return None;
+        }
+        let digest = entry_digest(written.location, contents_before, compiler);
+        let plan = checked.into_plan(pack_context.entry_digest(digest), compiler);
+        let inputs = inputs?;
+        let listing = listing::PromptListing {
+            name,
+            title,
+            description,
+            arguments: inputs.prompt_arguments(),
+            icons: listed_icons(written.icons.as_deref()),
+            meta: written.meta.clone(),
+        };
+        let imported = ImportedParts::default();
+        Some(PromptParts { listing, completions: sources?, inputs, plan, body: body?, digest, key: None, imported })
+    }
+
+    /// Compiles a prompt of another program. `None` if it has errors.
+    pub(super) fn from_imported(
+        imported: &ImportedPrompt,
+        links: Vec<ResourceListing>,
+        build_context: EntryBuildContext<'_, '_>,
+    ) -> Option<PromptParts> {
+        let EntryBuildContext { compiler, pack_context, name, .. } = build_context;
+        let written = &imported.prompt;
+        let inputs = Inputs::from_imported_arguments(&written.arguments)?;
+        let (plan, body, digest) = match &imported.dotprompt {
+            Some(template) => (None, PromptBody::Dotprompt(template.clone()), template.digest()),
+            None => {
+                let (plan, text, digest) = compile_text(imported, pack_context, compiler)?;
+                (plan, PromptBody::Text(text), digest)
+            }
+        };
+        let listing = listing::PromptListing {
+            name,
+            title: written.title.clone(),
+            description: written.description.clone(),
+            arguments: inputs.prompt_arguments(),
+            icons: Vec::new(),
+            meta: None,
+        };
+        let imported = ImportedParts { values: imported.values.clone(), links };
+        Some(PromptParts {
+            listing,
+            completions: CompletionSources::default(),
+            inputs,
+            plan,
+            body,
+            digest,
+            key: None,
+            imported,
+        })
+    }
+}
+
+impl CompiledPrompt {
+    /// Its completion sources.
+    pub(super) fn completion_owner(&self) -> CompletionOwner<'_> {
+        CompletionOwner { sources: &self.completions, inputs: &self.inputs, pack_context: &self.pack_context }
+    }
+
+    /// The URIs that it reads or links to each time and that depend on this argument alone, with a value of it.
+    pub(super) fn embedded_uris_with(&self, argument: &str, value: &str) -> Vec<String> {
+        let messages = if let PromptBody::Messages(messages) = &self.body { messages.as_slice() } else { &[] };
+        let given = std::collections::BTreeMap::from([(argument.to_owned(), value.to_owned())]);
+        let budget = Budget::default();
+        let scope = self.pack_context.scope(self.inputs.bind_with_defaults(&given, &budget), &budget);
+        let alone = |path: &Vec<String>| match path.as_slice() {
+            [name] => name == argument,
+            [head, name, ..] => matches!(head.as_str(), "env" | "server") || (head == "arguments" && name == argument),
+            [] => false,
+        };
+        let uris = messages.iter().filter_map(|(_, block)| block.unconditional_resource_uri());
+        let uris = uris.chain(self.plan.iter().flat_map(RunPlan::read_uris));
+        let uris = uris.filter(|uri| uri.read_paths().iter().all(alone) && !uri.read_paths().is_empty());
+        uris.filter_map(|uri| Some(uri.render(&scope).ok()?.0)).collect()
+    }
+
+    /// The URIs of the resources that it embeds.
+    pub(super) fn resource_uris(&self) -> impl Iterator<Item = &Template<UriSlot>> {
+        let messages = if let PromptBody::Messages(messages) = &self.body { messages.as_slice() } else { &[] };
+        messages.iter().filter_map(|(_, block)| block.resource_uri())
+    }
+
+    /// Renders it, but for the resources that it embeds.
+    ///
+    /// # Errors
+    /// Arguments that do not fit, and what an action or a template refuses.
+    pub(super) async fn render(
+        &self,
+        given: Option<Object>,
+        entry_context: &EntryContext<'_>,
+    ) -> Result<Vec<(Role, Vec<RenderedBlock>)>, Refusal> {
+        let budget = entry_context.entry_budget(self.plan.as_ref());
+        let entry_context = &entry_context.with_budget(&budget);
+        let arguments =
+            budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given, &budget))?;
+        let ResolvedCall { arguments, entry_context, roots } = self.inputs.confine(arguments?, entry_context).await?;
+        let arguments = budget.run_io(|| self.imported.add_values(arguments, &budget)).flatten()?;
+        let mut scope = self.pack_context.scope(arguments, &budget);
+        if let Some(plan) = &self.plan {
+            let ended = Box::pin(self.pack_context.run_plan(&self.listing.name, plan, &scope, &entry_context)).await;
+            let ended = ended.map_err(|refusal| with_roots_checkpoint(roots, refusal))?;
+            scope = ended.extend_scope(scope);
+            if let Some(message) = ended.outcome.failure {
+                return Err(Refusal::new(RefusalKind::Internal, message));
+            }
+        } else {
+            entry_context.ensure_not_resumed()?;
+        }
+        budget.run_repeatable(|| self.render_messages(&scope))?
+    }
+
+    /// Its messages, by role.
+    fn render_messages(&self, scope: &Scope) -> Result<Vec<(Role, Vec<RenderedBlock>)>, Refusal> {
+        let written = match &self.body {
+            PromptBody::Text(text) => {
+                let block = ResultBlock::text(text.render(scope)?.0);
+                let text = (Role::User, vec![RenderedBlock::Block(block)]);
+                return Ok([text].into_iter().chain(self.imported.links()).collect());
+            }
+            PromptBody::Messages(written) => written,
+            PromptBody::Dotprompt(template) => return Ok(dotprompt_messages(template, scope)?),
+        };
+        let rendered = written.iter().map(|(role, block)| {
+            let mut rendered = Vec::new();
+            block.render(scope, &mut rendered)?;
+            Ok((*role, rendered))
+        });
+        rendered.collect()
+    }
+}
+
+fn compile_body(
+    written: &Spanned<manifest::Prompt>,
+    compiler: &mut Compiler<'_>,
+    references: &mut ReferenceCollector,
+) -> Option<PromptBody> {
+    match (&written.text, &written.messages) {
+        (Some(text), None) => {
+            warn_of_path(text, compiler);
+            let text = compiler.resolve_text(text)?;
+            compiler.message_text(&text).map(PromptBody::Text)
+        }
+        (None, Some(messages)) if messages.is_empty() => {
+            compiler
+                .error(Code::MissingKey, messages.location, "empty `messages`")
+                .help("write a message, such as `- user: …`");
+            None
+        }
+        (None, Some(messages)) => {
+            let messages: Vec<_> =
+                messages.iter().map(|message| compile_message(message, compiler, references)).collect();
+            messages.into_iter().collect::<Option<Vec<_>>>().map(PromptBody::Messages)
+        }
+        (Some(_), Some(_)) => {
+            compiler
+                .error(
+                    Code::Conflict,
+                    compiler.key_location(written.location, "messages"),
+                    "`messages` cannot be used with `text`",
+                )
+                .help("`text` is short for one `user` message");
+            None
+        }
+        (None, None) => {
+            compiler.error(Code::MissingKey, written.location, "missing key `text` or `messages`");
+            None
+        }
+    }
+}
+
+/// Warns of a text that is the path of a file.
+fn warn_of_path(text: &Spanned<TextOrFile>, compiler: &mut Compiler<'_>) {
+    let TextOrFile::Text(path) = &text.value else { return };
+    let path = path.strip_prefix("file://").unwrap_or(path).trim();
+    let is_path = path.contains('.') && !path.contains(char::is_whitespace) && !path.contains("{{");
+    if is_path && compiler.pack.folder.stat(Path::new(path)).is_ok_and(|found| !found.is_dir) {
+        compiler
+            .warning(Code::Unused, text.location, format!("`{path}` is not read: this is the text itself"))
+            .help(format!("write `text: {{ file: {path} }}`"));
+    }
+}
+
+fn compile_message(
+    message: &Spanned<manifest::Message>,
+    compiler: &mut Compiler<'_>,
+    references: &mut ReferenceCollector,
+) -> Option<(Role, CompiledBlock)> {
+    if message.system.is_some() {
+        compiler
+            .error(Code::Role, compiler.key_location(message.location, "system"), manifest::SYSTEM_ROLE)
+            .help(manifest::SYSTEM_ROLE_HELP);
+        return None;
+    }
+    match (&message.user, &message.assistant) {
+        (Some(block), None) => CompiledBlock::compile(block, compiler, references).map(|block| (Role::User, block)),
+        (None, Some(block)) => {
+            CompiledBlock::compile(block, compiler, references).map(|block| (Role::Assistant, block))
+        }
+        _ => {
+            compiler
+                .error(Code::Conflict, message.location, "expected exactly one of `user`, `assistant`")
+                .help("write each message as its own item");
+            None
+        }
+    }
+}

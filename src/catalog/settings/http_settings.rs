@@ -1,0 +1,294 @@
+//! Checks the `http` key of a manifest.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Map;
+
+use crate::catalog::none_if_invalid;
+use crate::catalog::settings::http_access::{HttpAccess, TokenDigest, normalize_origin};
+use crate::compile::{Compiler, Exposure};
+use crate::diagnostic::{Code, LoadPurpose, Span};
+use crate::load::{LoadedPack, is_unexpanded};
+use crate::manifest;
+use crate::template::{Scope, ScopeConstants, Template, TextSlot};
+use crate::value_types;
+use crate::yaml::Spanned;
+
+/// The HTTP settings of a manifest.
+#[derive(Debug, Clone, Default)]
+pub struct HttpSettings {
+    /// The address.
+    pub listen: Option<SocketAddr>,
+    /// The path of the endpoint.
+    pub path: Option<String>,
+    /// Who may ask.
+    pub access: HttpAccess,
+    /// Whether HTTP+SSE of 2024-11-05 is served too.
+    pub sse: bool,
+    /// How many sessions there may be.
+    pub max_sessions: Option<usize>,
+    /// How long a session may be idle.
+    pub session_idle: Option<Duration>,
+    /// How often the client of a session is pinged.
+    pub ping: Option<Duration>,
+    /// Limits of its connections.
+    pub limits: HttpLimits,
+    /// Locations of `http` and its keys.
+    key_spans: Vec<(&'static str, Span)>,
+    at: Option<Span>,
+}
+
+impl HttpSettings {
+    /// The location of a key of `http`, or of the map that should hold it.
+    pub fn key_span(&self, key: &str) -> Option<Span> {
+        let place = self.key_spans.iter().find(|(known, _)| *known == key).map(|(_, place)| *place);
+        place.or(self.at)
+    }
+}
+
+/// How many connections there may be, and how long each part of a request may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HttpLimits {
+    /// How many connections there may be at a time.
+    pub connections: usize,
+    /// How long the head of a request may take to arrive.
+    pub header_timeout: Duration,
+    /// How long the body of a request may take to arrive.
+    pub body_timeout: Duration,
+    /// How long a client may stop reading a response.
+    pub write_timeout: Duration,
+}
+
+impl Default for HttpLimits {
+    fn default() -> HttpLimits {
+        HttpLimits {
+            connections: 1024,
+            header_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Checks `http`.
+pub(in crate::catalog) fn http_settings(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Option<HttpSettings> {
+    let Some(written) = &pack.manifest.http else {
+        return Some(HttpSettings { at: Some(pack.at.span()), ..HttpSettings::default() });
+    };
+    let listen = written.listen.as_ref().map(|listen| parse_address(listen, compiler));
+    let path = written.path.as_ref().map(|path| check_endpoint_path(path, compiler));
+    if let Some(path) = written.path.as_ref().filter(|path| written.sse == Some(true) && is_sse_path(path)) {
+        compiler
+            .error(Code::Conflict, path.location, format!("path `{}` is reserved for HTTP+SSE", path.value))
+            .help("use another path, or remove `sse`");
+    }
+    if let (Some(listen), Some(Some(address)), None) = (&written.listen, listen, &written.token) {
+        warn_of_others(listen, address, compiler);
+    }
+    let token = written.token.as_ref().map(|token| bearer_token(token, pack, compiler));
+    check_origins(written, compiler);
+    check_hosts(written, compiler);
+    warn_of_wildcard_host(written, compiler);
+    if let Some(max) = written.max_sessions.as_ref().filter(|max| max.value == 0) {
+        compiler.error(Code::BadValue, max.location, "invalid `maxSessions`, expected at least 1");
+    }
+    if let Some(ping) = written.ping.as_ref().filter(|ping| ping.value.to_std().is_zero()) {
+        compiler.error(Code::BadValue, ping.location, "invalid `ping`, expected more than zero").help("such as `30s`");
+    }
+    Some(HttpSettings {
+        listen: none_if_invalid(listen)?,
+        path: none_if_invalid(path)?,
+        access: HttpAccess {
+            token: none_if_invalid(token)?.flatten(),
+            origins: written.allowed_origins.iter().flatten().map(|origin| normalize_origin(origin)).collect(),
+            hosts: written.allowed_hosts.iter().flatten().map(|host| host.to_ascii_lowercase()).collect(),
+        },
+        sse: written.sse.unwrap_or_default(),
+        max_sessions: written.max_sessions.as_ref().and_then(|max| usize::try_from(max.value).ok()),
+        session_idle: written.session_idle.map(value_types::Duration::to_std),
+        ping: written.ping.as_ref().map(|ping| ping.value.to_std()),
+        limits: http_limits(written, compiler),
+        key_spans: ["listen", "path", "sse"]
+            .map(|key| (key, compiler.key_location(written.location, key).span()))
+            .into(),
+        at: Some(written.location.span()),
+    })
+}
+
+/// Checks `http.limits`. What is not written has its default.
+fn http_limits(written: &manifest::Http, compiler: &mut Compiler<'_>) -> HttpLimits {
+    let mut limits = HttpLimits::default();
+    let Some(written) = &written.limits else { return limits };
+    if let Some(connections) = &written.connections {
+        if connections.value == 0 {
+            compiler.error(Code::BadValue, connections.location, "invalid `connections`, expected at least 1");
+        }
+        limits.connections = connections.value as usize;
+    }
+    for (name, timeout, limit) in [
+        ("headerTimeout", &written.header_timeout, &mut limits.header_timeout),
+        ("bodyTimeout", &written.body_timeout, &mut limits.body_timeout),
+        ("writeTimeout", &written.write_timeout, &mut limits.write_timeout),
+    ] {
+        let Some(timeout) = timeout else { continue };
+        if timeout.value.to_std().is_zero() {
+            compiler.error(Code::BadValue, timeout.location, format!("invalid `{name}`, expected more than zero"));
+        }
+        *limit = timeout.value.to_std();
+    }
+    limits
+}
+
+fn parse_address(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<SocketAddr> {
+    let text = written.replacen("localhost:", "127.0.0.1:", 1);
+    let parsed = text.parse().ok();
+    if parsed.is_none() {
+        compiler
+            .error(Code::BadValue, written.location, format!("invalid socket address `{}`", written.value))
+            .help("such as `127.0.0.1:8080`, or `[::1]:8080`");
+    }
+    parsed
+}
+
+/// `serve --http` refuses to listen there without `--insecure`.
+fn warn_of_others(written: &Spanned<String>, address: SocketAddr, compiler: &mut Compiler<'_>) {
+    if !address.ip().is_loopback() {
+        let message = format!("missing `token`: `{address}` is reachable from other machines");
+        compiler.warning(Code::Unsafe, written.location, message).help("set `token`, or listen on `127.0.0.1`");
+    }
+}
+
+fn check_endpoint_path(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<String> {
+    let is_allowed = |character: char| character.is_ascii_alphanumeric() || "/-._~".contains(character);
+    if !written.starts_with('/') || !written.chars().all(is_allowed) {
+        compiler
+            .error(Code::BadValue, written.location, format!("invalid path `{}`", written.value))
+            .help("start it with `/` and use letters, digits and `-._~`, such as `/mcp`");
+        return None;
+    }
+    let resolved = resolve_segments(written);
+    if written.trim_end_matches('/') != resolved.trim_end_matches('/') || written.ends_with("//") {
+        compiler
+            .error(Code::BadValue, written.location, format!("invalid path `{}`", written.value))
+            .help(format!("write `{resolved}`: clients resolve `.` and `..`, and no segment is empty"))
+            .suggest(written.location.span(), resolved);
+        return None;
+    }
+    Some(written.value.clone())
+}
+
+/// A path as clients ask for it: without empty segments, `.` and `..`.
+fn resolve_segments(path: &str) -> String {
+    let mut segments = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
+        }
+    }
+    format!("/{}", segments.join("/"))
+}
+
+/// HTTP+SSE has its two paths beside that of the endpoint.
+fn is_sse_path(path: &str) -> bool {
+    matches!(path.trim_end_matches('/').rsplit('/').next(), Some("sse" | "messages"))
+}
+
+fn check_origins(written: &manifest::Http, compiler: &mut Compiler<'_>) {
+    for origin in written.allowed_origins.iter().flatten() {
+        let parsed = url::Url::parse(origin).ok().filter(|url| url.path() == "/" && url.has_host());
+        if parsed.is_none() || origin.ends_with('/') {
+            compiler
+                .error(Code::BadValue, origin.location, format!("invalid origin `{}`", origin.value))
+                .help("use scheme, host and port only, such as `https://desk.example`");
+        }
+    }
+}
+
+/// Reports what no `Host` header can be.
+fn check_hosts(written: &manifest::Http, compiler: &mut Compiler<'_>) {
+    for host in written.allowed_hosts.iter().flatten().filter(|host| !is_host(host)) {
+        let after = host.split_once("://").map_or(host.as_str(), |(_, rest)| rest);
+        let bare = after.split('/').next().filter(|bare| is_host(bare)).unwrap_or("desk.example").to_owned();
+        compiler
+            .error(Code::BadValue, host.location, format!("invalid host `{}`", host.value))
+            .help(format!("write a host name, with a port if need be, such as `{bare}`"));
+    }
+}
+
+/// Whether it is a host with or without a port, or `*`.
+fn is_host(host: &str) -> bool {
+    let bracketed = host.strip_prefix('[').and_then(|rest| rest.split_once(']')).map(|(_, port)| port);
+    let (name, port) = match (bracketed, host.split_once(':')) {
+        (Some(port), _) => ("v6", port.strip_prefix(':').unwrap_or(if port.is_empty() { "0" } else { "x" })),
+        (None, Some((name, port))) => (name, port),
+        (None, None) => (host, "0"),
+    };
+    let is_name = !name.is_empty()
+        && name.chars().all(|character| character.is_ascii_alphanumeric() || "-._".contains(character));
+    host == "*" || is_name && port.parse::<u16>().is_ok()
+}
+
+/// A web page could then read the server by a host name of its own that points to this machine.
+fn warn_of_wildcard_host(written: &manifest::Http, compiler: &mut Compiler<'_>) {
+    for host in written.allowed_hosts.iter().flatten().filter(|host| host.value == "*") {
+        compiler
+            .warning(
+                Code::Unsafe,
+                host.location,
+                "`*` accepts any `Host`, so web pages can reach this server by DNS rebinding",
+            )
+            .help("list the host names of the server, such as `desk.example`");
+    }
+}
+
+/// A token that is shorter can be guessed.
+const MIN_TOKEN_CHARS: usize = 16;
+
+/// The token: `Some(None)` where its variable is not set.
+fn bearer_token(
+    written: &Spanned<String>,
+    pack: &LoadedPack,
+    compiler: &mut Compiler<'_>,
+) -> Option<Option<TokenDigest>> {
+    let template: Template<TextSlot> = compiler.template(written, Exposure::Credential)?;
+    let Some(name) = template.single_path().and_then(|path| match path {
+        [env, name] if env == "env" => Some(name),
+        _ => None,
+    }) else {
+        compiler
+            .error(Code::Secret, written.location, "invalid `token`, expected exactly one `{{env.NAME}}`")
+            .help("keep the token out of the manifest: declare a variable under `env` with `secret: true`");
+        return None;
+    };
+    let constants = Arc::new(ScopeConstants { env: pack.pack.env.values(), ..ScopeConstants::default() });
+    let value = template.render(&Scope::new(Map::new(), constants)).ok()?.0;
+    let value = value.trim();
+    if value.is_empty() || is_unexpanded(value) {
+        // A required variable that is not set is reported at its declaration.
+        if !pack.unset_variables.contains(name) {
+            compiler
+                .note(
+                    Code::UnsetVariable,
+                    written.location,
+                    format!("variable `{name}` is not set: the server has no token"),
+                )
+                .help("set it where the server is started; `serve --http` refuses to start without it")
+                .forbid(LoadPurpose::Http);
+        }
+        return Some(None);
+    }
+    if value.chars().count() < MIN_TOKEN_CHARS {
+        compiler
+            .warning(
+                Code::Secret,
+                written.location,
+                format!("token in `{name}` is shorter than {MIN_TOKEN_CHARS} characters"),
+            )
+            .help("generate one with `openssl rand -hex 32`");
+    }
+    Some(Some(TokenDigest::new(value)))
+}

@@ -1,0 +1,353 @@
+//! `rateLimit` and `concurrency`: how often a tool may be called, and how many calls may run at once.
+//!
+//! A call over a limit is refused, with when to retry, unless there is a queue. Limits per client are in server/.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
+use tokio::time::Instant;
+
+use crate::action::{McpClient, ProgressUpdate};
+use crate::catalog::tool::concurrency_queue::{ConcurrencyQueue, QueuePosition};
+use crate::compile::Compiler;
+use crate::diagnostic::Code;
+use crate::manifest::{self, Concurrency, ConcurrencyKeys};
+use crate::yaml::{Location, Spanned};
+
+/// How many calls are remembered at most: each takes 16 bytes.
+const MAX_RATE_CALLS: u32 = 100_000;
+
+/// How many calls may wait at most: each holds its arguments.
+const MAX_QUEUE: u32 = 1000;
+
+/// The limits of one tool.
+#[derive(Default)]
+pub(in crate::catalog) struct CallLimit {
+    rate: Option<Rate>,
+    max_concurrent: Option<u32>,
+    /// How many calls may wait.
+    queue: usize,
+    /// Shared with the same tool of later catalogs: a reload forgives nothing.
+    usage: OnceLock<Arc<Mutex<CallUsage>>>,
+}
+
+struct Rate {
+    calls: u32,
+    per: Duration,
+}
+
+#[derive(Default)]
+struct CallUsage {
+    /// When the calls of the last while began, oldest first.
+    calls: VecDeque<Instant>,
+    queue_state: ConcurrencyQueue,
+}
+
+/// An admitted call.
+pub(in crate::catalog) enum Admission {
+    /// It runs.
+    Running(ConcurrencyPermit),
+    /// It waits for its turn.
+    Waiting(QueuedCall),
+}
+
+/// A call that runs, until this is dropped.
+pub(in crate::catalog) struct ConcurrencyPermit {
+    usage: Arc<Mutex<CallUsage>>,
+}
+
+/// A call that waits. It leaves the queue when this is dropped.
+pub(in crate::catalog) struct QueuedCall {
+    usage: Arc<Mutex<CallUsage>>,
+    position: QueuePosition,
+    has_run: bool,
+}
+
+impl CallLimit {
+    /// Checks the limits of a tool. `None` where it has none.
+    pub(in crate::catalog) fn build(
+        written: &Spanned<manifest::Tool>,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<CallLimit> {
+        let rate = written.rate_limit.as_ref().and_then(|limit| compile_rate(limit, compiler));
+        let (max_concurrent, queue) = compile_concurrency(written.concurrency.as_ref(), compiler);
+        let limit = CallLimit { rate, max_concurrent, queue, usage: OnceLock::new() };
+        (limit.rate.is_some() || max_concurrent.is_some()).then_some(limit)
+    }
+
+    /// Whether calls may wait, and tell their clients so.
+    pub(in crate::catalog) fn has_queue(&self) -> bool {
+        self.queue > 0
+    }
+
+    /// Goes on counting where an earlier catalog's limit of the same tool is.
+    pub(in crate::catalog) fn inherit_usage(&self, earlier: &CallLimit) {
+        // A catalog that is served already keeps its own count.
+        if self.usage.set(earlier.usage().clone()).is_ok() {
+            lock(self.usage()).queue_state.set_limit(self.max_concurrent);
+        }
+    }
+
+    /// Admits a call, or returns a message that says when to retry. A resumed call was admitted before.
+    pub(in crate::catalog) fn acquire(&self, name: &str, is_new: bool) -> Result<Admission, String> {
+        let usage = self.usage();
+        let mut current = lock(usage);
+        current.queue_state.set_limit(self.max_concurrent);
+        let must_wait = is_new && current.queue_state.is_full();
+        if must_wait && current.queue_state.waiting() >= self.queue {
+            return Err(self.refusal(name));
+        }
+        if let Some(rate) = self.rate.as_ref().filter(|_| is_new) {
+            rate.record_call(&mut current.calls, Instant::now()).map_err(|wait| {
+                format!("rate limit of `{name}` exceeded ({}); try again in {}", rate.describe(), format_wait(wait))
+            })?;
+        }
+        if must_wait {
+            let position = current.queue_state.wait();
+            return Ok(Admission::Waiting(QueuedCall { usage: usage.clone(), position, has_run: false }));
+        }
+        current.queue_state.start();
+        Ok(Admission::Running(ConcurrencyPermit { usage: usage.clone() }))
+    }
+
+    fn refusal(&self, name: &str) -> String {
+        let max = self.max_concurrent.unwrap_or_default();
+        let running = if max == 1 { "1 call".to_owned() } else { format!("{max} calls") };
+        let waiting = if self.queue > 0 { format!(", and {} waiting", self.queue) } else { String::new() };
+        format!("concurrency limit of `{name}` reached ({running}{waiting}); try again when one has ended")
+    }
+
+    fn usage(&self) -> &Arc<Mutex<CallUsage>> {
+        self.usage.get_or_init(Arc::default)
+    }
+}
+
+impl Drop for ConcurrencyPermit {
+    fn drop(&mut self) {
+        lock(&self.usage).queue_state.end();
+    }
+}
+
+impl QueuedCall {
+    /// Waits for its turn, and tells the client its position.
+    pub(in crate::catalog) async fn wait(mut self, name: &str, client: &dyn McpClient) -> ConcurrencyPermit {
+        while let Some(position) = self.position.position() {
+            let message = Some(format!("waiting for `{name}`: position {position} in its queue"));
+            client.progress(ProgressUpdate { progress: None, total: None, message }).await;
+            self.position.position_changed().await;
+        }
+        self.has_run = true;
+        ConcurrencyPermit { usage: self.usage.clone() }
+    }
+}
+
+impl Drop for QueuedCall {
+    fn drop(&mut self) {
+        if !self.has_run {
+            lock(&self.usage).queue_state.leave(&self.position);
+        }
+    }
+}
+
+impl Rate {
+    /// Counts a call, or returns how long to wait.
+    fn record_call(&self, calls: &mut VecDeque<Instant>, now: Instant) -> Result<(), Duration> {
+        while calls.front().is_some_and(|first| now.duration_since(*first) >= self.per) {
+            calls.pop_front();
+        }
+        // After a reload with a lower limit there are more than it allows.
+        let too_many = (calls.len() + 1).saturating_sub(self.calls as usize);
+        match too_many.checked_sub(1).and_then(|last| calls.get(last)) {
+            Some(last) => Err(self.per.saturating_sub(now.duration_since(*last))),
+            None => {
+                calls.push_back(now);
+                Ok(())
+            }
+        }
+    }
+
+    fn describe(&self) -> String {
+        let times = if self.calls == 1 { "once".to_owned() } else { format!("{} times", self.calls) };
+        match self.per.as_millis() {
+            1000 => format!("{times} a second"),
+            60_000 => format!("{times} a minute"),
+            3_600_000 => format!("{times} an hour"),
+            86_400_000 => format!("{times} a day"),
+            _ => format!("{times} in {}", format_wait(self.per)),
+        }
+    }
+}
+
+/// A time to wait, in words, rounded up.
+pub fn format_wait(wait: Duration) -> String {
+    let milliseconds = wait.as_millis() + u128::from(!wait.subsec_nanos().is_multiple_of(1_000_000));
+    match milliseconds {
+        0..1000 => format!("{milliseconds} ms"),
+        1000..120_000 => format!("{} s", milliseconds.div_ceil(1000)),
+        120_000..7_200_000 => format!("{} min", milliseconds.div_ceil(60_000)),
+        _ => format!("{} h", milliseconds.div_ceil(3_600_000)),
+    }
+}
+
+fn lock(usage: &Mutex<CallUsage>) -> MutexGuard<'_, CallUsage> {
+    usage.lock()
+}
+
+/// How many calls may run at once, and how many may wait.
+fn compile_concurrency(
+    written: Option<&Spanned<manifest::Concurrency>>,
+    compiler: &mut Compiler<'_>,
+) -> (Option<u32>, usize) {
+    let Some(written) = written else { return (None, 0) };
+    let (calls, queue) = match &written.value {
+        Concurrency::Calls(calls) => (Spanned::new(calls.0, written.location), None),
+        Concurrency::Keys(ConcurrencyKeys { calls: Some(calls), queue }) => (calls.clone(), queue.as_ref()),
+        Concurrency::Keys(ConcurrencyKeys { calls: None, .. }) => {
+            compiler
+                .error(Code::MissingKey, written.location, "missing key `calls` in `concurrency`")
+                .help("write `{ calls: 1, queue: 10 }`");
+            return (None, 0);
+        }
+    };
+    if calls.value == 0 {
+        report_zero("concurrency", calls.location, compiler);
+    }
+    if let Some(queue) = queue.filter(|queue| queue.value > MAX_QUEUE) {
+        let message = format!("invalid `queue`, expected at most {MAX_QUEUE}");
+        compiler.error(Code::BadValue, queue.location, message).help("each waiting call keeps its arguments in memory");
+    }
+    (Some(calls.value), queue.map_or(0, |queue| queue.value as usize))
+}
+
+fn compile_rate(limit: &Spanned<manifest::RateLimit>, compiler: &mut Compiler<'_>) -> Option<Rate> {
+    let (Some(calls), Some(per)) = (&limit.calls, &limit.per) else {
+        compiler
+            .error(Code::MissingKey, limit.location, "missing key `calls` or `per` in `rateLimit`")
+            .help("write `{ calls: 10, per: 1m }`");
+        return None;
+    };
+    if calls.value == 0 {
+        report_zero("calls", calls.location, compiler);
+    }
+    if calls.value > MAX_RATE_CALLS {
+        compiler
+            .error(Code::BadValue, calls.location, format!("invalid `calls`, expected at most {MAX_RATE_CALLS}"))
+            .help("use a shorter period, such as `{ calls: 100, per: 1s }`");
+    }
+    if per.value.to_std().is_zero() {
+        compiler.error(Code::BadValue, per.location, "invalid `per`, expected more than zero").help("such as `1m`");
+    }
+    Some(Rate { calls: calls.value, per: per.value.to_std() })
+}
+
+fn report_zero(key: &str, at: Location, compiler: &mut Compiler<'_>) {
+    compiler.error(Code::BadValue, at, format!("invalid `{key}`, expected at least 1"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn limit(calls: u32, per: u64, max_concurrent: Option<u32>) -> CallLimit {
+        let rate = Some(Rate { calls, per: Duration::from_secs(per) });
+        CallLimit { rate, max_concurrent, queue: 0, usage: OnceLock::new() }
+    }
+
+    fn permit(limit: &CallLimit) -> ConcurrencyPermit {
+        match limit.acquire("x", true).ok().unwrap() {
+            Admission::Running(permit) => permit,
+            Admission::Waiting(_) => panic!("it waits"),
+        }
+    }
+
+    fn refusal(limit: &CallLimit) -> String {
+        limit.acquire("x", true).err().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn rate_limit_admits_calls_and_says_when_to_retry() {
+        let limit = limit(3, 60, None);
+        for _ in 0..3 {
+            permit(&limit);
+            tokio::time::advance(Duration::from_secs(10)).await;
+        }
+        assert_eq!(refusal(&limit), "rate limit of `x` exceeded (3 times a minute); try again in 30 s");
+        tokio::time::advance(Duration::from_millis(29_999)).await;
+        assert_eq!(refusal(&limit), "rate limit of `x` exceeded (3 times a minute); try again in 1 ms");
+        tokio::time::advance(Duration::from_millis(1)).await;
+        permit(&limit);
+        assert_eq!(refusal(&limit), "rate limit of `x` exceeded (3 times a minute); try again in 10 s");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn refused_call_does_not_count() {
+        let limit = limit(1, 1, None);
+        permit(&limit);
+        for _ in 0..9 {
+            tokio::time::advance(Duration::from_millis(100)).await;
+            assert!(limit.acquire("x", true).is_err());
+        }
+        tokio::time::advance(Duration::from_millis(100)).await;
+        permit(&limit);
+    }
+
+    #[test]
+    fn concurrency_limit_frees_on_drop() {
+        let limit = limit(100, 1, Some(2));
+        let first = permit(&limit);
+        let _second = permit(&limit);
+        assert_eq!(refusal(&limit), "concurrency limit of `x` reached (2 calls); try again when one has ended");
+        drop(first);
+        permit(&limit);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn usage_carries_over_to_next_catalog() {
+        let before = limit(3, 60, Some(1));
+        for _ in 0..3 {
+            permit(&before);
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        let after = limit(2, 60, Some(1));
+        after.inherit_usage(&before);
+        assert_eq!(refusal(&after), "rate limit of `x` exceeded (2 times a minute); try again in 58 s");
+        tokio::time::advance(Duration::from_secs(58)).await;
+        let _running = permit(&after);
+        assert!(refusal(&before).contains("(1 call)"));
+    }
+
+    #[test]
+    fn wait_is_formatted_and_rounded_up() {
+        let expected = [(0, "0 ms"), (1, "1 ms"), (999, "999 ms"), (1001, "2 s"), (60_000, "60 s"), (120_001, "3 min")];
+        for (milliseconds, message) in expected {
+            assert_eq!(format_wait(Duration::from_millis(milliseconds)), message);
+        }
+        assert_eq!(format_wait(Duration::from_nanos(1)), "1 ms");
+        assert_eq!(format_wait(Duration::from_secs(7200)), "2 h");
+    }
+
+    proptest! {
+        #[test]
+        fn no_window_exceeds_the_rate(
+            calls in 1_u32..5,
+            gaps in proptest::collection::vec(0_u64..40, 1..60),
+        ) {
+            let rate = Rate { calls, per: Duration::from_secs(60) };
+            let mut now = Instant::now();
+            let (mut current, mut let_in) = (VecDeque::new(), Vec::new());
+            for gap in gaps {
+                now += Duration::from_secs(gap);
+                match rate.record_call(&mut current, now) {
+                    Ok(()) => let_in.push(now),
+                    Err(wait) => prop_assert!(rate.record_call(&mut current.clone(), now + wait).is_ok()),
+                }
+            }
+            for window in let_in.windows(calls as usize + 1) {
+                prop_assert!(window[calls as usize].duration_since(window[0]) >= rate.per);
+            }
+        }
+    }
+}

@@ -1,0 +1,526 @@
+//! Tools: compiled at load, called by clients and steps.
+
+pub(super) mod call_limit;
+pub(super) mod concurrency_queue;
+pub(super) mod mcp_header;
+pub(super) mod required_capabilities;
+
+use std::sync::Arc;
+use std::time::{self, Instant};
+
+use serde_json::Value;
+
+use crate::action::{ActionError, OutcomeBody, RunLimits, RunPlan};
+use crate::budget::{Budget, round_for_display};
+use crate::catalog::complete::warn_of_tool_completions;
+use crate::catalog::content::block::RenderedBlock;
+use crate::catalog::content::compiled_result::{AuthorHints, CompiledResult, RenderedResult, StructuredValue};
+use crate::catalog::entry::listed_text::{listed_text, render_at_load};
+use crate::catalog::entry::{
+    EntryBuildContext, EntryContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint,
+};
+use crate::catalog::inputs::argument_schema::DeclaredArguments;
+use crate::catalog::inputs::{BindError, Inputs, ResolvedCall, arguments_size, violations_message};
+use crate::catalog::listing::icons::{check_icons, listed_icons};
+use crate::catalog::listing::{self, Object};
+use crate::catalog::result::call_result::{ResultBlock, TaskPolicy};
+use crate::catalog::result::media_block::{BlockNotes, blob_block, media_block};
+use crate::catalog::result::refusal::{Refusal, RefusalKind};
+use crate::catalog::tool::call_limit::{Admission, CallLimit, ConcurrencyPermit};
+use crate::catalog::tool::required_capabilities::RequiredCapabilities;
+use crate::compile::{Compiler, LocatedJson};
+use crate::diagnostic::{Code, FileId, Severity, quote_names, truncate};
+use crate::manifest::{self, Task, TaskSupport};
+use crate::schema::{Schema, unknown_keywords};
+use crate::template::{Template, UriSlot};
+use crate::value_types::Json;
+use crate::world::{CapturedBytes, WorldError};
+use crate::yaml::{Location, Spanned};
+
+/// How much of the names of undeclared arguments is logged.
+const MAX_LOGGED_NAMES_CHARS: usize = 200;
+
+/// A compiled tool.
+pub(super) struct CompiledTool {
+    pub(super) listing: listing::ToolListing,
+    pub(super) limit: Option<CallLimit>,
+    pub(super) requires: Option<RequiredCapabilities>,
+    pub(super) inputs: Inputs,
+    output_schema: Option<Schema>,
+    pub(super) plan: Option<RunPlan>,
+    result: CompiledResult,
+    pub(super) pack_context: Arc<PackContext>,
+    pub(super) task: Option<TaskPolicy>,
+    /// Whether it is for steps alone.
+    pub(super) is_hidden: bool,
+    /// A digest of its source.
+    pub(super) digest: u64,
+}
+
+/// The content of a tool result, before embedded resources are read.
+pub(super) struct ToolContent {
+    pub(super) content: Vec<RenderedBlock>,
+    pub(super) structured: Option<Value>,
+    /// What `structured` lacks.
+    pub(super) note: Option<String>,
+    /// Whether it does not fit the schema that the tool promises.
+    pub(super) is_error: bool,
+}
+
+/// What a tool has done when its result is made.
+struct Done {
+    /// In words, up to the result.
+    description: String,
+    /// Whether it may have changed something.
+    had_side_effects: bool,
+}
+
+impl CompiledTool {
+    /// Compiles a tool. `None` if it has errors, or its pack lacks a grant.
+    pub(super) fn build(
+        written: &Spanned<manifest::Tool>,
+        build_context: EntryBuildContext<'_, '_>,
+    ) -> Option<CompiledTool> {
+        let EntryBuildContext { compiler, references, pack_context, name, contents_before } = build_context;
+        check_icons(written.icons.as_deref(), written.location, compiler);
+        check_keys(written, compiler);
+        let inputs = compile_inputs(written, compiler);
+        let texts = ListedTexts::render(written, compiler);
+        let output = output_schema(written, compiler);
+        let keys = RunKeys {
+            run: written.run.as_ref(),
+            timeout: written.timeout,
+            max_output: written.max_output,
+            wants_json: wants_json(written),
+        };
+        check_limits(&keys, written.location, compiler);
+        let limit = CallLimit::build(written, compiler);
+        let requires = written.requires.as_ref().and_then(|requires| RequiredCapabilities::build(requires, compiler));
+        let checked = keys.compile(compiler);
+        let result = compiler.with_scope_shape(checked.names.clone(), |compiler| {
+            CompiledResult::compile(written.result.as_ref(), compiler, references)
+        });
+        if checked.lacks_grant || checked.has_errors {
+            return None;
+        }
+        let digest = entry_digest(written.location, contents_before, compiler);
+        let mut plan = checked.into_plan(pack_context.entry_digest(digest), compiler);
+        let task = compile_task_policy(written.task.as_ref().map(|task| &task.value), plan.as_mut());
+        let (inputs, output) = (inputs?, output?);
+        let listing = texts.into_listing(name, written, &inputs, output.as_ref());
+        Some(CompiledTool {
+            listing,
+            limit,
+            requires,
+            inputs,
+            output_schema: output,
+            plan,
+            result: result?,
+            pack_context: pack_context.clone(),
+            task,
+            is_hidden: is_hidden(written),
+            digest,
+        })
+    }
+
+    /// The URIs of the resources that it embeds.
+    pub(super) fn resource_uris(&self) -> impl Iterator<Item = &Template<UriSlot>> {
+        self.result.resource_uris()
+    }
+
+    /// Calls it.
+    ///
+    /// # Errors
+    /// The client lacks what is required of it, the arguments do not fit, a limit is reached, or the run has no result.
+    /// [`RefusalKind::is_tool_error`] says which of these the model reads.
+    pub(super) async fn call(
+        &self,
+        given: Option<Object>,
+        entry_context: &EntryContext<'_>,
+    ) -> Result<ToolContent, Refusal> {
+        if let Some(requires) = &self.requires {
+            requires.check_client(&self.listing.name, entry_context.call.client())?;
+        }
+        let budget = entry_context.entry_budget(self.plan.as_ref());
+        let entry_context = &entry_context.with_budget(&budget);
+        let bound = budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given, &budget))?;
+        let arguments = bound.inspect_err(|error| self.log_undeclared_arguments(error))?;
+        let began = Instant::now();
+        let _permit = self.acquire_permit(entry_context).await?;
+        let waited = if self.has_queue() { began.elapsed() } else { time::Duration::ZERO };
+        self.run(arguments, &entry_context.after_waiting(waited, self.timeout())).await
+    }
+
+    /// Tells the author how to take what hosts add to every call, of which the model need not know.
+    fn log_undeclared_arguments(&self, error: &BindError) {
+        let names = self.inputs.undeclared_names(error);
+        if !names.is_empty() {
+            let names = quote_names(&names);
+            let (tool, names) = (&self.listing.name, truncate(&names, MAX_LOGGED_NAMES_CHARS));
+            let way_out = "if the host adds them to every call, write `additionalProperties: true` beside `arguments` or in \
+                           `inputSchema`";
+            tracing::warn!(target: "folio::call", "call {tool}: arguments that are not declared: {names}; {way_out}");
+        }
+    }
+
+    /// Whether a result has structured content in any case, as the author wrote it or its schema.
+    pub(super) fn promises_structure(&self) -> bool {
+        self.output_schema.is_some() || self.result.writes_structure()
+    }
+
+    /// Whether its calls may wait for one another.
+    pub(super) fn has_queue(&self) -> bool {
+        self.limit.as_ref().is_some_and(CallLimit::has_queue)
+    }
+
+    fn timeout(&self) -> time::Duration {
+        self.plan.as_ref().map_or_else(RunLimits::default, |plan| plan.limits).timeout
+    }
+
+    /// Waits for its turn.
+    async fn acquire_permit(&self, entry_context: &EntryContext<'_>) -> Result<Option<ConcurrencyPermit>, Refusal> {
+        let (Some(limit), name) = (&self.limit, &self.listing.name) else { return Ok(None) };
+        let arrival_turn = entry_context.call.arrival_turn.as_deref();
+        if let Some(arrival_turn) = arrival_turn {
+            entry_context.call.cancel.run_until_cancelled(arrival_turn.wait_for_earlier()).await;
+        }
+        // A resumed call was admitted before.
+        let admission = limit.acquire(name, entry_context.checkpoint.is_none());
+        arrival_turn.inspect(|turn| turn.leave());
+        let queued = match admission.map_err(|message| Refusal::new(RefusalKind::LimitReached, message))? {
+            Admission::Running(permit) => return Ok(Some(permit)),
+            Admission::Waiting(queued) => queued,
+        };
+        let patience = entry_context.time_left(self.timeout());
+        tokio::select! {
+            biased;
+            () = entry_context.call.cancel.cancelled() => Err(ActionError::from(WorldError::Cancelled).into()),
+            permit = queued.wait(name, entry_context.call.client()) => Ok(Some(permit)),
+            () = tokio::time::sleep(patience) => {
+                let waited = round_for_display(patience);
+                let message = format!("waited {waited:?} in the queue of `{name}`; try again later");
+                Err(Refusal::new(RefusalKind::LimitReached, message))
+            }
+        }
+    }
+
+    async fn run(&self, arguments: Object, entry_context: &EntryContext<'_>) -> Result<ToolContent, Refusal> {
+        let ResolvedCall { arguments, entry_context, roots } = self.inputs.confine(arguments, entry_context).await?;
+        let scope = self.pack_context.scope(arguments, entry_context.budget);
+        let author = AuthorHints { world: &*entry_context.call.world, entry_name: &self.listing.name };
+        let Some(plan) = &self.plan else {
+            entry_context.ensure_not_resumed()?;
+            return self.tool_content(self.result.render(None, scope, &author)?, None, entry_context.budget);
+        };
+        // In a box, for calls without actions.
+        let ended = Box::pin(self.pack_context.run_plan(&self.listing.name, plan, &scope, &entry_context)).await;
+        let mut ended = ended.map_err(|refusal| with_roots_checkpoint(roots, refusal))?;
+        if let Some(message) = ended.outcome.failure {
+            return Err(Refusal::new(RefusalKind::Internal, message));
+        }
+        if self.output_schema.is_some() {
+            ended.outcome.body = ended.outcome.body.into_json();
+        }
+        let note = ended.outcome.note.take().filter(|_| self.result.shows_note());
+        let is_list = matches!(ended.outcome.body, OutcomeBody::Json(..));
+        let size = ended.size();
+        let done = Done { description: plan.describe_end(&ended), had_side_effects: ended.had_side_effects };
+        let budget = entry_context.budget;
+        let render = || match self.result.render(Some(ended), scope, &author) {
+            Ok(rendered) => self.tool_content(rendered, Some(&done), budget),
+            // Such as what `select` selects from.
+            Err(refusal) if self.output_schema.is_some() && refusal.kind == RefusalKind::Internal => {
+                let message = self.misfit_message(&refusal.message, Some(&done));
+                Err(Refusal { message, ..refusal })
+            }
+            Err(refusal) => Err(Refusal { message: self.with_effects(refusal.message, Some(&done)), ..refusal }),
+        };
+        let mut content = budget.run_sized(size, render)??;
+        // An error says what was done.
+        let note = note.filter(|_| !content.is_error || !content.content.is_empty());
+        if is_list && !content.is_error {
+            content.note = note;
+        } else if let Some(note) = note {
+            content.content.retain(|block| !matches!(block, RenderedBlock::Block(block) if block.is_blank()));
+            content.content.push(RenderedBlock::Block(ResultBlock::text(note)));
+        }
+        Ok(content)
+    }
+
+    /// A message with a line that the tool ran, although its result cannot be shown.
+    fn with_effects(&self, message: String, done: Option<&Done>) -> String {
+        let is_read_only = self.listing.annotations.as_ref().is_some_and(|hints| hints.read_only_hint == Some(true));
+        match done.is_some_and(|done| done.had_side_effects && !is_read_only) {
+            true => format!("{message}\nThe tool did run; do not call it again because of this error."),
+            false => message,
+        }
+    }
+
+    /// The message for a result that does not fit the schema.
+    fn misfit_message(&self, reason: &str, done: Option<&Done>) -> String {
+        let subject = done.map_or("the result", |done| &done.description);
+        let separator = if reason.starts_with("- ") { '\n' } else { ' ' };
+        self.with_effects(format!("{subject} does not fit `outputSchema`:{separator}{reason}"), done)
+    }
+
+    /// The content of a result. One that does not fit the schema is an error, as clients refuse it otherwise; it is shown
+    /// behind the reason all the same, as what was done is not to be done again.
+    fn tool_content(
+        &self,
+        rendered: RenderedResult,
+        done: Option<&Done>,
+        budget: &Budget,
+    ) -> Result<ToolContent, Refusal> {
+        let (mut content, structured) = match rendered {
+            RenderedResult::Unchanged(body) => self.body_content(body),
+            RenderedResult::Value(value) => (vec![value_block(&value)], self.as_structured(value)),
+            RenderedResult::Text(text, structured) => {
+                (vec![RenderedBlock::Block(ResultBlock::text(text))], self.structured_content(structured))
+            }
+            RenderedResult::Content(made, structured) => (made, self.structured_content(structured)),
+        };
+        let Some(reason) = self.misfit(structured.as_ref(), budget)? else {
+            return Ok(ToolContent { content, structured, note: None, is_error: false });
+        };
+        let mut message = self.misfit_message(&reason, done);
+        content.retain(|block| !matches!(block, RenderedBlock::Block(block) if block.is_blank()));
+        if let Some(RenderedBlock::Block(ResultBlock::Text(first))) = content.first_mut() {
+            message.push('\n');
+            first.text.insert_str(0, &message);
+        } else {
+            content.insert(0, RenderedBlock::Block(ResultBlock::text(message)));
+        }
+        Ok(ToolContent { content, structured: None, note: None, is_error: true })
+    }
+
+    /// The content of an action's body: text, JSON with equal text, or media.
+    fn body_content(&self, body: OutcomeBody) -> (Vec<RenderedBlock>, Option<Value>) {
+        match body {
+            OutcomeBody::None => (Vec::new(), None),
+            OutcomeBody::Text(text) => (vec![RenderedBlock::Block(ResultBlock::text(text))], None),
+            OutcomeBody::Json(value, text) => {
+                (vec![RenderedBlock::Block(ResultBlock::text(text))], self.as_structured(value))
+            }
+            OutcomeBody::Bytes(bytes, mime_type) => {
+                (bytes_block(&bytes, &mime_type).map(RenderedBlock::Block).into_iter().collect(), None)
+            }
+        }
+    }
+
+    /// The value beside a text or blocks: one that the author wrote, or one that the tool promises.
+    fn structured_content(&self, structured: Option<StructuredValue>) -> Option<Value> {
+        structured.filter(|beside| beside.is_written || self.output_schema.is_some()).map(|beside| beside.value)
+    }
+
+    /// A text or a number needs no structure, unless the tool promises one.
+    fn as_structured(&self, value: Value) -> Option<Value> {
+        (self.output_schema.is_some() || value.is_object() || value.is_array()).then_some(value)
+    }
+
+    /// Why a value does not fit the schema that the tool promises, if it does not.
+    fn misfit(&self, structured: Option<&Value>, budget: &Budget) -> Result<Option<String>, Refusal> {
+        let Some(schema) = &self.output_schema else { return Ok(None) };
+        let Some(value) = structured else {
+            return Ok(Some("missing structured content, as there is no JSON".to_owned()));
+        };
+        let violations = schema.violations(value, budget)?;
+        Ok((!violations.is_empty()).then(|| violations_message(&violations)))
+    }
+}
+
+/// A value as text: a text as it is, everything else as JSON.
+fn value_block(value: &Value) -> RenderedBlock {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    RenderedBlock::Block(ResultBlock::text(text))
+}
+
+/// The block of a body that is not text; `None` if it is empty.
+fn bytes_block(bytes: &[u8], mime_type: &str) -> Option<ResultBlock> {
+    match mime_type.split('/').next() {
+        Some("image" | "audio") => media_block(bytes, mime_type, BlockNotes::default()),
+        // Bytes of no known type are text in another encoding more often than not.
+        _ if mime_type == "application/octet-stream" => {
+            Some(ResultBlock::text(CapturedBytes::new(bytes.to_vec(), 0).to_display_text()))
+        }
+        _ => Some(ResultBlock::Resource(blob_block(bytes, mime_type))),
+    }
+}
+
+fn compile_task_policy(written: Option<&Task>, plan: Option<&mut RunPlan>) -> Option<TaskPolicy> {
+    let (support, after, ttl) = match written? {
+        Task::Support(support) => (*support, None, None),
+        Task::Keys(keys) => (keys.support.unwrap_or(TaskSupport::Optional), keys.after.as_ref(), keys.ttl),
+    };
+    if let (Some(after), Some(plan)) = (after, plan) {
+        plan.set_detach_after(after);
+    }
+    Some(TaskPolicy {
+        required: support == TaskSupport::Required,
+        starts_after_step: after.is_some(),
+        ttl: ttl.map(|ttl| ttl.to_std()),
+    })
+}
+
+fn compile_inputs(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Option<Inputs> {
+    match (&written.arguments, &written.input_schema) {
+        _ if written.additional_properties.is_some() && written.input_schema.is_some() => {
+            let key = compiler.key_location(written.location, "additionalProperties");
+            compiler
+                .error(Code::Conflict, key, "`additionalProperties` cannot be used with `inputSchema`")
+                .help("use `arguments`, or remove it: only the properties of an `inputSchema` are in scope");
+            None
+        }
+        (Some(arguments), Some(_)) => {
+            let key = compiler.key_location(written.location, "inputSchema");
+            compiler.error(Code::Conflict, key, "`inputSchema` cannot be used with `arguments`");
+            Inputs::from_arguments(&arguments.value, compiler).and(None)
+        }
+        (None, Some(schema)) => {
+            let placed = compiler.json_value(schema)?;
+            let inputs = Inputs::from_schema(&placed, compiler)?;
+            let place = |pointer: &str, compiler: &Compiler<'_>| {
+                compiler.load_context.documents.value_at(placed.location, pointer)
+            };
+            mcp_header::check(inputs.schema(), place, compiler);
+            Some(inputs)
+        }
+        (arguments, None) => {
+            let none = manifest::Arguments::default();
+            let arguments = arguments.as_ref().map_or(&none, |arguments| &arguments.value);
+            warn_of_tool_completions(arguments, compiler);
+            let others = match &written.additional_properties {
+                Some(others) => Some(additional_properties(others, compiler)?),
+                None => None,
+            };
+            let written = DeclaredArguments { arguments, others: others.as_ref() };
+            let inputs = Inputs::from_arguments(written, compiler)?;
+            mcp_header::check(
+                inputs.schema(),
+                |pointer, compiler| argument_position(pointer, written, compiler),
+                compiler,
+            );
+            Some(inputs)
+        }
+    }
+}
+
+/// Where an author wrote what a pointer into the whole schema leads to.
+fn argument_position(pointer: &str, written: DeclaredArguments<'_>, compiler: &Compiler<'_>) -> Location {
+    let place = written.locate(pointer).unwrap_or_else(|| (Location::start_of(FileId(0)), String::new()));
+    compiler.load_context.documents.value_at(place.0, &place.1)
+}
+
+/// Whether arguments that are not declared are allowed, or their schema.
+fn additional_properties(written: &Spanned<Json>, compiler: &mut Compiler<'_>) -> Option<LocatedJson> {
+    let located = compiler.json_value(written)?;
+    if !located.value.is_boolean() && !located.value.is_object() {
+        compiler
+            .error(
+                Code::WrongType,
+                located.location,
+                "invalid `additionalProperties`, expected a boolean or a JSON Schema",
+            )
+            .help("such as `true` or `{ type: string }`");
+        return None;
+    }
+    compiler.warn_unexpanded_schema(&located.value, located.location);
+    for error in unknown_keywords(&located.value, &[]) {
+        compiler.report_schema_error(error, located.location, Severity::Error);
+    }
+    Some(located)
+}
+
+/// `None` if it has errors, `Some(None)` if it is absent.
+fn output_schema(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Option<Option<Schema>> {
+    let Some(schema) = &written.output_schema else { return Some(None) };
+    let placed = compiler.json_value(schema)?;
+    compiler.schema(placed).map(Some)
+}
+
+fn check_keys(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) {
+    if written.run.is_none() && written.result.is_none() {
+        compiler
+            .error(Code::MissingKey, written.location, "missing key `run` or `result`")
+            .help("`run` is what the tool does, `result` what it returns");
+    }
+    if let Some(Task::Keys(task)) = written.task.as_ref().map(|task| &task.value)
+        && let Some(after) = &task.after
+    {
+        let ids: Vec<&str> = written.run.iter().flat_map(|run| run.ids()).collect();
+        if !ids.contains(&after.value.as_str()) {
+            let message = format!("unknown step `{}`", after.value);
+            compiler.error(Code::UnknownReference, after.location, message).did_you_mean(
+                after,
+                after.location.span(),
+                ids,
+            );
+        }
+    }
+    if let (true, Some(task)) = (is_hidden(written), &written.task) {
+        compiler
+            .error(Code::Conflict, task.location, "`task` cannot be used with `hidden`")
+            .help("remove it: hidden tools are called by steps, never by clients");
+    }
+    if !is_hidden(written) && written.description.as_ref().is_none_or(|text| text.trim().is_empty()) {
+        compiler
+            .warning(Code::ClientCompatibility, written.location, "missing `description`: models choose tools by it")
+            .help("describe what it does in a sentence");
+    }
+}
+
+fn is_hidden(written: &manifest::Tool) -> bool {
+    written.hidden.as_ref().is_some_and(|hidden| hidden.value)
+}
+
+/// Whether what the action puts out has to be JSON: where an `outputSchema` is to be met by it, and not by a value that
+/// `result` spells out.
+fn wants_json(written: &manifest::Tool) -> bool {
+    let has_select_or_text =
+        |result: &manifest::ResultSpec| result.structured_content.is_some() && result.select.is_none();
+    written.output_schema.is_some() && !written.result.as_ref().is_some_and(|result| has_select_or_text(result))
+}
+
+/// The texts of a tool that clients list.
+struct ListedTexts {
+    title: Option<String>,
+    description: Option<String>,
+    /// The title among its hints.
+    annotations_title: Option<String>,
+}
+
+impl ListedTexts {
+    fn render(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> ListedTexts {
+        let hint = written.annotations.as_ref().and_then(|hints| hints.title.as_deref());
+        ListedTexts {
+            title: listed_text(written.title.as_deref(), written.location, "title", compiler),
+            description: written.description.as_ref().and_then(|text| render_at_load(text, compiler)),
+            annotations_title: listed_text(hint, written.location, "annotations/title", compiler),
+        }
+    }
+    /// A tool as clients see it.
+    fn into_listing(
+        self,
+        name: String,
+        written: &manifest::Tool,
+        inputs: &Inputs,
+        output: Option<&Schema>,
+    ) -> listing::ToolListing {
+        let annotations = written.annotations.as_ref().map(|hints| listing::ListedToolAnnotations {
+            title: self.annotations_title,
+            read_only_hint: hints.read_only_hint,
+            destructive_hint: hints.destructive_hint,
+            idempotent_hint: hints.idempotent_hint,
+            open_world_hint: hints.open_world_hint,
+        });
+        listing::ToolListing {
+            name,
+            title: self.title,
+            description: self.description,
+            input_schema: inputs.schema().clone(),
+            output_schema: output.map(|schema| schema.json().clone()),
+            annotations,
+            icons: listed_icons(written.icons.as_deref()),
+            meta: written.meta.clone(),
+        }
+    }
+}
