@@ -307,7 +307,7 @@ actions! {
     script Script(script::ScriptAction),
     /// Sends an HTTP request: `{ url: "https://api.example.com/items" }`.
     http Http(http::HttpAction),
-    /// Reads, lists or changes files beneath one of `folders`: `{ read: "{{name}}.md", in: notes }`.
+    /// Reads, lists or changes files below one of `folders`: `{ read: "{{name}}.md", in: notes }`.
     file File(file::FileAction),
     /// Calls another tool of this server: its name, or `{ name: search, arguments: { q: "{{q}}" } }`.
     tool Tool(tool::ToolAction),

@@ -25,7 +25,7 @@ pub enum Mock {
     Response(ResponseMock),
     /// Responses, one after the other.
     Responses(Vec<ResponseMock>),
-    /// A folder in the place of the one that a `file` names.
+    /// A folder instead of the one that a `file` names.
     Folder(FolderMock),
     /// The answers of the client, by the keys of the questions.
     Answers(Map<String, Value>),

@@ -43,7 +43,7 @@ pub struct Server {
     pub trace: Option<Vec<TraceKey>>,
     /// For clients that show a model nothing but tools: offers prompts as `list-prompts` and `get-prompt`, and resources as
     /// `list-resources` and `read-resource`. `auto` offers them to clients that are known to lack the lists or declare it,
-    /// `[prompts, resources]` or one of them to every client, `none` to nobody. The default is `auto`.
+    /// `[prompts, resources]` or one of them to every client, `none` to no client. The default is `auto`.
     pub bridge: Option<Bridge>,
     /// Limits of the whole server: `{ programs: 8 }`.
     pub limits: Option<Spanned<ServerLimits>>,

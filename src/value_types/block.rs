@@ -51,7 +51,8 @@ pub struct BlockBody {
     /// The file with the text, a template, such as `prompts/review.md`.
     pub file: Option<Spanned<String>>,
     /// An image: the path of a file, or its source: `{ base64: "{{result.stdout}}" }`. Its type is that of its bytes: PNG,
-    /// JPEG, GIF or WebP. Others are no image to a client: a text such as SVG is sent as text, other bytes as a resource.
+    /// JPEG, GIF or WebP. Other types are not images to a client: SVG is
+    /// sent as text, other bytes as a resource.
     pub image: Option<Spanned<Media>>,
     /// Audio: the path of a file, or its source: `{ base64: "{{result.stdout}}", mimeType: audio/wav }`.
     pub audio: Option<Spanned<Media>>,

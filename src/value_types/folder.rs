@@ -24,7 +24,7 @@ pub struct FolderKeys {
     /// is used.
     pub path: Option<Spanned<String>>,
     /// `client` for the roots of the client, which is asked for them: it has the time limit of the call, 10 s at most. Roots
-    /// that are no folder of this machine are left out.
+    /// that are not folders of this machine are left out.
     pub roots: Option<Spanned<RootsSource>>,
     /// The folder, written like `path`, for clients without roots, or that do not say them: `{ roots: client, else:
     /// "{{env.DIRS}}" }`.

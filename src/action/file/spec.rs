@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::value_types::{Json, OneOrMany, Scalar, TextOrFile};
 use crate::yaml::Spanned;
 
-/// One operation on files beneath a folder of `folders`: exactly one of `read`, `write`, `append`, `list`, `tree`, `stat`,
+/// One operation on files below a folder of `folders`: exactly one of `read`, `write`, `append`, `list`, `tree`, `stat`,
 /// `find`, `copy`, `move`, `remove`, `makeDir`, whose value is a path: `{ read: "{{name}}.md", in: notes }`.
 ///
 /// A path is a template. It is relative to the folder, or absolute and inside it. No link leads out of the folder, and no
@@ -21,7 +21,7 @@ pub struct FileSpec {
     /// Reads a file, of at most `maxOutput` bytes. The outcome has `text`, or `base64` where that is not UTF-8, and
     /// `mimeType size modified`. The `text` of what is not UTF-8 is an error; ask with `{{#if steps.ID.text}}`.
     pub read: Option<Spanned<String>>,
-    /// Writes a file: `text` or `base64` in the place of what it has, or `edits` of it, whose outcome has a `diff`.
+    /// Writes a file: `text` or `base64` replaces its content, `edits` change it, and their outcome has a `diff`.
     pub write: Option<Spanned<String>>,
     /// Adds `text` or `base64` to the end of a file, or makes it. What programs add meanwhile stays.
     pub append: Option<Spanned<String>>,
@@ -35,7 +35,7 @@ pub struct FileSpec {
     /// Describes a file or folder. The outcome has `type size modified created accessed mode folders`; the last are the
     /// folders of `in`.
     pub stat: Option<Spanned<String>>,
-    /// Finds files and folders beneath a folder that `glob` matches. The outcome is that of `list`.
+    /// Finds files and folders below a folder that `glob` matches. The outcome is that of `list`.
     pub find: Option<Spanned<String>>,
     /// Copies a file to `to`.
     pub copy: Option<Spanned<String>>,
@@ -43,7 +43,7 @@ pub struct FileSpec {
     pub r#move: Option<Spanned<String>>,
     /// Removes a file, an empty folder, or with `recursive` any folder.
     pub remove: Option<Spanned<String>>,
-    /// Makes a folder and those around it. That it exists is no error.
+    /// Makes a folder and its parents. It is not an error if it exists.
     pub make_dir: Option<Spanned<String>>,
     /// The name of one of `folders`.
     #[serde(rename = "in")]

@@ -116,7 +116,7 @@ yaml_kind_enum! {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("x-exactly-one" = ["file", "base64"]))]
 pub struct BodyBytes {
-    /// The path of the file, relative to this manifest. It is read while it is sent, in whatever size, and is no template.
+    /// The path of the file, relative to this manifest. It is read while it is sent, in whatever size, and is not a template.
     pub file: Option<Spanned<String>>,
     /// The bytes in base64, a template: `"{{photo}}"`, or `"{{steps.photo.base64}}"` after `file: { read: … }`. There is no
     /// body where all its values are absent.
@@ -153,7 +153,7 @@ pub struct FilePart {
 /// How to request further pages of a response: exactly one of `next`, `cursor`, `page`, such as
 /// `{ cursor: meta.next, parameter: after, items: data }`.
 ///
-/// A page is a response with a status of 2xx. Null, `false` and an empty text in the place of `next` or `cursor` say that
+/// A page is a response with a status of 2xx. Null, `false` and an empty text as `next` or `cursor` say that
 /// there are no more.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
