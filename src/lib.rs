@@ -62,8 +62,7 @@ mod client_config;
 mod cli;
 
 // What the program is made of.
-pub use cli::{Cli, Exit, Output, run, start_logging};
-pub use redact::Redactors;
+pub use cli::{Cli, run};
 pub use world::{SandboxSupport, run_supervisor};
 
 // A manifest from its files to a catalog or a report, and what the language consists of.

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 /// The outcome of a command, as the shell sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Success.
     Success,
     /// The manifest has errors, or a call failed.
     Failure,
@@ -14,7 +13,6 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The exit code.
     pub fn code(self) -> u8 {
         match self {
             Exit::Success => 0,

@@ -1,128 +1,86 @@
 //! The command line: arguments in, text and an exit status out.
 //!
-//! Each subcommand is one file. What is not here: anything that clients of the server see.
+//! Each subcommand is a file in the folder of its trade, or the folder itself:
+//!
+//! ```text
+//! serve         serve, dev
+//! check         check, explain, schema
+//! request       list, get, call, read
+//! test          test
+//! scaffold      init, new
+//! packs         add, remove, update, trust, lock, fetch
+//! export        export
+//! install       install, uninstall
+//! command_line  completions, candidates
+//! ```
+//!
+//! The other folders are what these share. A folder uses only those above it in the list below. What is not here: anything
+//! that clients of the server see.
 
-mod listen_address;
-mod add;
-mod add_source;
-mod args;
-mod text_prompt;
-mod call;
-mod candidates;
-mod check;
-mod check_fix;
-mod check_watch;
-mod client_setup;
-mod completions;
-mod coverage_report;
-mod dev;
-mod dev_session;
-mod env_pair;
-mod file_size_limit;
 mod exit;
-mod export;
-mod fetch;
-mod explain;
-mod get;
-mod init;
-mod install;
-mod init_openapi;
-mod init_template;
-mod list;
-mod lock;
-mod log_file;
-mod logging;
-mod new;
-mod new_entry;
-mod request;
-mod allocator;
-mod answer_pair;
-mod preset_answers;
-mod argument_completion;
-mod call_progress;
-mod entry_kind;
-mod folio_path;
-mod form;
-mod get_watch;
-mod command_line_arguments;
-mod line_editor;
-mod missing_arguments;
-mod output;
-mod pack_file_text;
-mod pack_grant_uses;
-mod pack_project;
-mod question_answerer;
-mod remove;
-mod result_text;
-mod terminal;
 mod text_file;
-mod argument_pairs;
-mod read;
-mod manifest_reload;
-mod sandbox_listing;
-mod schema;
-mod serve;
-mod state_keys;
-mod stop_signals;
-mod junit;
+mod process;
+mod output;
+mod terminal;
+mod manifest;
+mod request;
+mod check;
 mod test;
-mod test_record;
-mod test_report;
-mod test_watch;
-mod trust;
-mod update;
-mod variable_commands;
+mod serve;
+mod scaffold;
+mod packs;
+mod export;
+mod install;
+mod command_line;
 
-#[cfg(test)]
-mod tests;
-
-pub use answer_pair::AnswerPair;
-pub use args::{
-    AddArgs, CallArgs, CandidatesArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, ExplainArgs,
-    ExportDockerArgs, ExportMcpbArgs, ExportServerJsonArgs, ExportTarget, FetchArgs, GetArgs, GlobalArgs, InitArgs,
-    InstallArgs, InstallTarget, ListArgs, LockArgs, NewArgs, ReadArgs, RemoveArgs, RequestArgs, ServeArgs, TestArgs,
-    TestFormat, TrustArgs, UninstallArgs, UpdateArgs,
-};
-pub use argument_pairs::ArgumentPairs;
-pub use entry_kind::EntryKind;
-pub use env_pair::EnvPair;
+pub use command_line::Cli;
 pub use exit::Exit;
-pub use init_template::InitTemplate;
-pub use listen_address::ListenAddress;
-pub use log_file::LogFile;
-pub use logging::{LogFilter, LogFormat, init_logging as start_logging};
-pub use new_entry::NewAction;
-pub use output::Output;
+use output::Output;
+
+use command_line::CliCommand;
 
 use crate::redact::Redactors;
 
-/// Runs the command. Output and logs pass `redactors`, which learn the secrets of what is loaded. An `Err` is printed for
-/// the user.
-pub fn run(arguments: Cli, redactors: Redactors) -> anyhow::Result<Exit> {
-    let output = Output::new(&arguments.global, redactors).with_log_file(arguments.log_file().cloned());
-    match arguments.command {
-        CliCommand::Serve(serve) => serve::run(&serve, None, &output),
-        CliCommand::Dev(dev) => dev::run(dev, &output),
-        CliCommand::Check(check) => check::run(&check, &output),
-        CliCommand::Explain(explain) => explain::run(&explain, &output),
-        CliCommand::List(list) => list::run(&list, &output),
-        CliCommand::Get(get) => get::run(&get, &output),
-        CliCommand::Call(call) => call::run(&call, &output),
-        CliCommand::Read(read) => read::run(&read, &output),
-        CliCommand::Test(test) => test::run(&test.with_filter_of_path(), &output),
-        CliCommand::Schema => schema::run(&output),
-        CliCommand::Init(init) => init::run(&init, crate::manifest::SCHEMA, &output),
-        CliCommand::New(new) => new::run(new, &output),
-        CliCommand::Add(add) => add::run(&add, &output),
-        CliCommand::Remove(remove) => remove::run(&remove, &output),
-        CliCommand::Update(update) => update::run(&update, &output),
-        CliCommand::Trust(trust) => trust::run(&trust, &output),
-        CliCommand::Lock(lock) => lock::run(&lock, &output),
-        CliCommand::Fetch(fetch) => fetch::run(&fetch, &output),
-        CliCommand::Export(export) => export::run(&export.target, &output),
-        CliCommand::Install(install) => install::run(&install, &output),
-        CliCommand::Uninstall(uninstall) => install::run_uninstall(&uninstall, &output),
-        CliCommand::Candidates(candidates) => candidates::run(&candidates, &output),
-        CliCommand::Completions(completions) => completions::run(&completions, &output),
+/// Runs the command, and prints its error. Output and logs hide the secrets of what is loaded.
+pub fn run(arguments: Cli) -> Exit {
+    let redactors = Redactors::default();
+    let log_file = match &arguments.command {
+        CliCommand::Dev(dev) => dev.log.clone(),
+        _ => None,
+    };
+    let logs_calls = matches!(arguments.command, CliCommand::Serve(_));
+    output::start_logging(&arguments.global, logs_calls, redactors.clone(), log_file.clone());
+    let output = Output::new(&arguments.global, redactors.clone(), log_file);
+    run_command(arguments.command, &output).unwrap_or_else(|error| {
+        Output::new(&arguments.global, redactors, None).eprint_error(&error);
+        Exit::CannotRun
+    })
+}
+
+fn run_command(command: CliCommand, output: &Output) -> anyhow::Result<Exit> {
+    match command {
+        CliCommand::Serve(serve) => serve::run(&serve, output),
+        CliCommand::Dev(dev) => serve::dev::run(dev, output),
+        CliCommand::Check(check) => check::run(&check, output),
+        CliCommand::Explain(explain) => check::explain::run(&explain, output),
+        CliCommand::List(list) => request::list::run(&list, output),
+        CliCommand::Get(get) => request::get::run(&get, output),
+        CliCommand::Call(call) => request::call::run(&call, output),
+        CliCommand::Read(read) => request::read::run(&read, output),
+        CliCommand::Test(test) => test::run(&test.with_filter_of_path(), output),
+        CliCommand::Schema => check::schema::run(output),
+        CliCommand::Init(init) => scaffold::init::run(&init, output),
+        CliCommand::New(new) => scaffold::new::run(new, output),
+        CliCommand::Add(add) => packs::add::run(&add, output),
+        CliCommand::Remove(remove) => packs::remove::run(&remove, output),
+        CliCommand::Update(update) => packs::update::run(&update, output),
+        CliCommand::Trust(trust) => packs::trust::run(&trust, output),
+        CliCommand::Lock(lock) => packs::lock::run(&lock, output),
+        CliCommand::Fetch(fetch) => packs::fetch::run(&fetch, output),
+        CliCommand::Export(target) => export::run(&target, output),
+        CliCommand::Install(install) => install::run(&install, output),
+        CliCommand::Uninstall(uninstall) => install::uninstall::run(&uninstall, output),
+        CliCommand::Candidates { line } => command_line::candidates::run(&line, output),
+        CliCommand::Completions { shell } => command_line::completions::run(shell, output),
     }
 }

@@ -1,4 +1,4 @@
-//! Writes the files that commands edit for a person: whole or not at all, and never over what somebody else has written.
+//! Writes the files that commands edit for a person: whole or not at all, and never over what has changed meanwhile.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 
 use crate::files::{FileError, OverwritePolicy, WritableFolder};
 
-const BYTE_ORDER_MARK: &str = "\u{feff}";
+pub(super) const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// A file is not written because it has changed since it was read.
 #[derive(Debug, thiserror::Error)]
@@ -49,14 +49,14 @@ pub(super) fn replace_text(path: &Path, before: &str, after: &str) -> anyhow::Re
 pub(super) fn replace_text_in(folder: &WritableFolder, name: &str, before: &str, after: &str) -> anyhow::Result<()> {
     check_not_read_only(folder, name)?;
     // The text is compared while the folder is locked: another run of folio comes before or after.
-    let written = folder.write(name, OverwritePolicy::ReplaceUnchanged, |old, file| -> anyhow::Result<()> {
+    let outcome = folder.write(name, OverwritePolicy::ReplaceUnchanged, |old, file| -> anyhow::Result<()> {
         let now = old.ok_or(ChangedSinceRead)?.read(MAX_BYTES)?;
         let bare = now.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(&now);
         ensure!(bare == before.as_bytes(), ChangedSinceRead);
         file.write_all(now.strip_suffix(bare).unwrap_or_default())?;
         Ok(file.write_all(after.as_bytes())?)
     });
-    written.map_err(|error| match error.downcast_ref() {
+    outcome.map_err(|error| match error.downcast_ref() {
         Some(FileError::Changed(_)) => ChangedSinceRead.into(),
         _ => error,
     })

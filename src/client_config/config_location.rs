@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Where a file is.
 #[derive(Debug)]
 pub struct ConfigLocation {
     /// A variable that names the folder.
@@ -18,22 +17,18 @@ pub struct ConfigLocation {
 /// What a folder is below.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum BaseFolder {
-    /// The home folder.
     Home,
     /// `$XDG_CONFIG_HOME`, else `~/.config`, on macOS too.
     Config,
     /// `~/Library/Application Support` on macOS, `%APPDATA%` on Windows, else as `Config`.
     Application,
-    /// The current folder.
     Project,
 }
 
 /// A system, as far as it decides where files are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Platform {
-    /// macOS.
     MacOs,
-    /// Windows.
     Windows,
     /// Linux, and all others.
     Linux,
@@ -91,14 +86,14 @@ impl ConfigLocation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client_config::{ConfigScope, HOSTS, Host};
+    use crate::client_config::{CLIENTS, Client, ConfigScope};
 
-    fn user_path(host: &Host, platform: Platform, variables: &[(&str, &str)]) -> Option<String> {
+    fn user_path(client: &Client, platform: Platform, variables: &[(&str, &str)]) -> Option<String> {
         let variable = |name: &str| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| OsString::from(*value))
         };
-        let path = host.location(ConfigScope::User)?.path(platform, &variable, Path::new("/project"));
+        let path = client.location(ConfigScope::User)?.path(platform, &variable, Path::new("/project"));
         path.map(|path| path.to_str().unwrap().to_owned())
     }
 
@@ -130,27 +125,27 @@ mod tests {
                 "/home/ann/.codeium/windsurf/mcp_config.json",
             ),
         ] {
-            let host = Host::named(name).unwrap_or_else(|| panic!("{name}"));
-            let found = |platform, home| user_path(host, platform, &[("HOME", home)]);
+            let client = Client::named(name).unwrap_or_else(|| panic!("{name}"));
+            let found = |platform, home| user_path(client, platform, &[("HOME", home)]);
             assert_eq!(found(Platform::MacOs, "/Users/ann"), Some(mac), "{name}");
             assert_eq!(found(Platform::Linux, "/home/ann").as_deref(), Some(linux), "{name}");
         }
-        assert_eq!(HOSTS.iter().filter(|host| host.user.is_some()).count(), 11);
+        assert_eq!(CLIENTS.iter().filter(|client| client.user.is_some()).count(), 11);
     }
 
     #[test]
     fn variables_name_folders_if_they_are_absolute() {
         let xdg = |value, platform| {
-            user_path(Host::named("claude-desktop").unwrap(), platform, &[("HOME", "/h"), ("XDG_CONFIG_HOME", value)])
+            user_path(Client::named("claude-desktop").unwrap(), platform, &[("HOME", "/h"), ("XDG_CONFIG_HOME", value)])
         };
         let mac = "/h/Library/Application Support/Claude/claude_desktop_config.json";
         assert_eq!(xdg("/x", Platform::MacOs).as_deref(), Some(mac));
         assert_eq!(xdg("/x", Platform::Linux).as_deref(), Some("/x/Claude/claude_desktop_config.json"));
         assert_eq!(xdg("x", Platform::Linux).as_deref(), Some("/h/.config/Claude/claude_desktop_config.json"));
         let windows =
-            |variables: &[(&str, &str)]| user_path(Host::named("vscode").unwrap(), Platform::Windows, variables);
+            |variables: &[(&str, &str)]| user_path(Client::named("vscode").unwrap(), Platform::Windows, variables);
         assert_eq!(windows(&[("APPDATA", "/a")]).as_deref(), Some("/a/Code/User/mcp.json"));
         assert_eq!(windows(&[("HOME", "/h")]), None);
-        assert_eq!(user_path(Host::named("cursor").unwrap(), Platform::MacOs, &[("HOME", "relative")]), None);
+        assert_eq!(user_path(Client::named("cursor").unwrap(), Platform::MacOs, &[("HOME", "relative")]), None);
     }
 }

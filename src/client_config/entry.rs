@@ -1,11 +1,11 @@
-//! An entry of a server, as a host writes it, and whose entry one is.
+//! An entry of a server, as a client writes it, and whose entry one is.
 
 use serde_json::{Map, Value, json};
 
-use super::host::{EntryValue, Host, HostLayout, VariableSyntax};
+use super::client::{Client, EntryLayout, EntryValue, VariableSyntax};
 use super::jsonc::{inline, wrap_in_sections};
 
-/// How a host reaches the server.
+/// How a client reaches the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Launch {
     /// It starts `PROGRAM serve MANIFEST`.
@@ -19,18 +19,15 @@ pub enum Launch {
     Url(String),
 }
 
-/// A server as a host is told of it.
+/// A server as a client is told of it.
 #[derive(Debug, Clone)]
 pub struct ServerEntry {
-    /// Its name there.
     pub name: String,
-    /// A description, where a host wants one.
+    /// A description, where a client wants one.
     pub description: String,
-    /// How it is reached.
     pub launch: Launch,
-    /// Variables with their values.
     pub values: Vec<(String, String)>,
-    /// Variables that the host takes from its own environment.
+    /// Variables that the client takes from its own environment.
     pub forwarded_variables: Vec<String>,
 }
 
@@ -41,23 +38,23 @@ impl ServerEntry {
         ServerEntry { name, description, launch, values: Vec::new(), forwarded_variables: Vec::new() }
     }
 
-    /// The entry as a file of JSON on one line, for a host that has one.
-    pub fn to_inline_config(&self, host: &Host) -> Option<String> {
-        let entry = self.render(host, &host.layout)?;
-        Some(inline(&wrap_in_sections(host.layout.section, &self.name, &entry)))
+    /// The entry as a file of JSON on one line, for a client that has one.
+    pub fn to_inline_config(&self, client: &Client) -> Option<String> {
+        let entry = self.render(client, &client.layout)?;
+        Some(inline(&wrap_in_sections(client.layout.section, &self.name, &entry)))
     }
 
-    /// The value of the entry; `None` for a host that cannot reach a server so.
-    pub fn render(&self, host: &Host, layout: &HostLayout) -> Option<Value> {
+    /// The value of the entry; `None` for a client that cannot reach a server so.
+    pub fn render(&self, client: &Client, layout: &EntryLayout) -> Option<Value> {
         let slots = match self.launch {
             Launch::Program { .. } => layout.stdio,
             Launch::Url(_) => layout.http?,
         };
-        let pairs = slots.iter().filter_map(|(key, slot)| Some(((*key).to_owned(), self.fill(slot, host)?)));
+        let pairs = slots.iter().filter_map(|(key, slot)| Some(((*key).to_owned(), self.fill(slot, client)?)));
         Some(Value::Object(pairs.collect()))
     }
 
-    fn fill(&self, slot: &EntryValue, host: &Host) -> Option<Value> {
+    fn fill(&self, slot: &EntryValue, client: &Client) -> Option<Value> {
         let (program, arguments, url) = match &self.launch {
             Launch::Program { program, manifest } => (program.as_str(), json!(["serve", manifest]), ""),
             Launch::Url(url) => ("", json!([]), url.as_str()),
@@ -75,7 +72,7 @@ impl ServerEntry {
                 [json!(program)].into_iter().chain(arguments.as_array().cloned().into_iter().flatten()).collect()
             }
             EntryValue::Url => json!(url),
-            EntryValue::Variables => return self.variables(host.variables),
+            EntryValue::Variables => return self.variables(client.variables),
             EntryValue::VariableNames => {
                 return Some(json!(self.forwarded_variables)).filter(|_| !self.forwarded_variables.is_empty());
             }
@@ -92,7 +89,7 @@ impl ServerEntry {
     }
 }
 
-impl HostLayout {
+impl EntryLayout {
     /// How an entry reaches its server, as far as it is one of folio.
     pub fn launch_of(&self, entry: &Value) -> Option<Launch> {
         self.program_of(entry).or_else(|| {
@@ -129,8 +126,8 @@ impl HostLayout {
     /// old ones.
     pub fn update(&self, old: &Value, server: &ServerEntry, new: &Value) -> Value {
         let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return new.clone() };
-        let known = self.variables_key().and_then(|key| old.get(key)).and_then(Value::as_object);
-        let is_known = |name: &str| known.is_some_and(|known| known.contains_key(name));
+        let variables = self.variables_key().and_then(|key| old.get(key)).and_then(Value::as_object);
+        let is_known = |name: &str| variables.is_some_and(|variables| variables.contains_key(name));
         let is_given = |name: &str| server.values.iter().any(|(given, _)| given == name);
         let mut updated = old.clone();
         for (key, value) in new {
@@ -166,6 +163,6 @@ impl HostLayout {
     }
 
     fn is_names(&self, key: &str) -> bool {
-        self.stdio.iter().any(|(known, slot)| *known == key && matches!(slot, EntryValue::VariableNames))
+        self.stdio.iter().any(|(name, slot)| *name == key && matches!(slot, EntryValue::VariableNames))
     }
 }

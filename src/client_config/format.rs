@@ -9,9 +9,7 @@ use super::{jsonc, toml_tables, yaml_maps};
 pub enum ConfigFormat {
     /// JSON, with comments and commas at the end where they are.
     Json,
-    /// TOML.
     Toml,
-    /// YAML.
     Yaml,
 }
 
@@ -19,7 +17,6 @@ pub enum ConfigFormat {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ConfigError {
-    /// What is wrong.
     pub message: String,
     /// The offset in the text.
     pub at: Option<usize>,
@@ -28,9 +25,7 @@ pub struct ConfigError {
 /// An entry of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedEntry {
-    /// Its name.
     pub name: String,
-    /// Its value.
     pub value: Value,
 }
 
@@ -100,18 +95,18 @@ impl ConfigSection<'_> {
     /// The entries of a text, in the order written.
     ///
     /// # Errors
-    /// The text is not of the format, or something else stands in the place of the section.
+    /// The text is not of the format, or it has something else instead of the section.
     pub fn entries(self, text: &str) -> Result<Vec<NamedEntry>, ConfigError> {
         let whole = self.format.value(text)?;
-        let mut found = &whole;
+        let mut value = &whole;
         for (depth, key) in self.maps.iter().enumerate() {
-            let Some(map) = as_map(found) else { return Err(self.not_a_map(text, depth)) };
+            let Some(map) = as_map(value) else { return Err(self.not_a_map(text, depth)) };
             match map.get(*key) {
-                Some(inner) => found = inner,
+                Some(inner) => value = inner,
                 None => return Ok(Vec::new()),
             }
         }
-        let Some(map) = as_map(found) else { return Err(self.not_a_map(text, self.maps.len())) };
+        let Some(map) = as_map(value) else { return Err(self.not_a_map(text, self.maps.len())) };
         let entry = |(name, value): (&String, &Value)| NamedEntry { name: name.clone(), value: value.clone() };
         Ok(map.iter().map(entry).collect())
     }
@@ -158,12 +153,12 @@ impl ConfigSection<'_> {
     pub fn remove(self, text: &str, name: &str, keeps_maps: bool) -> Result<String, ConfigError> {
         let mut expected = self.format.value(text)?;
         let after = self.format.syntax().remove(text, self.maps, name, keeps_maps)?;
-        let mut found = self.format.value(&after).map_err(|_| self.no_place(text))?;
+        let mut left = self.format.value(&after).map_err(|_| self.no_place(text))?;
         // Empty maps stay, where they were there before or have comments.
         take(&mut expected, self.maps, name);
-        take(&mut found, self.maps, name);
+        take(&mut left, self.maps, name);
         let is_empty = |value: &Value| as_map(value).is_some_and(Map::is_empty);
-        let is_right = found == expected || is_empty(&found) && is_empty(&expected);
+        let is_right = left == expected || is_empty(&left) && is_empty(&expected);
         if is_right { Ok(after) } else { Err(self.no_place(text)) }
     }
 

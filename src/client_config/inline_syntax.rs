@@ -5,7 +5,7 @@ use serde_json::Value;
 /// How a format writes values on one line.
 pub(super) struct InlineSyntax {
     pub(super) key: fn(&str) -> String,
-    /// What stands between a key and its value.
+    /// What is between a key and its value.
     pub(super) colon: &'static str,
     pub(super) text: fn(&str) -> String,
 }
@@ -30,7 +30,7 @@ impl InlineSyntax {
 /// A string between double quotes, as JSON and TOML read it.
 pub(super) fn quoted(text: &str) -> String {
     let json = Value::from(text).to_string();
-    // JSON lets these stand; TOML does not.
+    // JSON takes these as they are; TOML does not.
     let is_refused = |c: char| c == '\u{7f}' || ('\u{80}'..='\u{9f}').contains(&c) || c == '\u{feff}';
     if !json.contains(is_refused) {
         return json;

@@ -13,10 +13,9 @@ use serde_json::{Map, Number, Value};
 use super::format::{ConfigError, ConfigSyntax};
 use super::inline_syntax::{InlineSyntax, quoted};
 
-/// The format.
 pub(super) struct Jsonc;
 
-/// What the hosts read too.
+/// What the clients read too.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -37,17 +36,17 @@ impl ConfigSyntax for Jsonc {
 
     fn offset(&self, text: &str, path: &[&str]) -> Option<usize> {
         let root = parse(text).ok()??;
-        let mut found = None;
+        let mut start = None;
         let mut object = root.as_object()?;
         for key in path {
             let property = object.get(key);
-            found = property.map(|property| property.range.start).or(found);
+            start = property.map(|property| property.range.start).or(start);
             match property.and_then(|property| property.value.as_object()) {
                 Some(inner) => object = inner,
                 None => break,
             }
         }
-        found
+        start
     }
 
     fn insert(&self, text: &str, section: &[&str], name: &str, value: &Value) -> Result<String, ConfigError> {
@@ -105,11 +104,11 @@ fn parse(text: &str) -> Result<Option<Node<'_>>, ConfigError> {
     Ok(parsed.value)
 }
 
-/// Of two keys of the same name it is not certain which one a host reads.
+/// Of two keys of the same name it is not certain which one a client reads.
 fn check_duplicates(object: &Object<'_>) -> Result<(), ConfigError> {
-    let mut known = std::collections::HashSet::new();
+    let mut names = std::collections::HashSet::new();
     for property in &object.properties {
-        if !known.insert(property.name.as_str()) {
+        if !names.insert(property.name.as_str()) {
             let message = format!("key `{}` occurs twice", crate::diagnostic::one_line(property.name.as_str()));
             return Err(ConfigError::new(message, Some(property.range.start)));
         }
@@ -133,7 +132,7 @@ fn json_of(node: &Node<'_>) -> Value {
         Node::Array(array) => array.elements.iter().map(json_of).collect(),
         Node::Object(object) => {
             let pairs = object.properties.iter();
-            Value::Object(pairs.map(|one| (one.name.as_str().to_owned(), json_of(&one.value))).collect())
+            Value::Object(pairs.map(|property| (property.name.as_str().to_owned(), json_of(&property.value))).collect())
         }
     }
 }
@@ -192,7 +191,7 @@ struct Place<'a, 'k> {
     missing: &'k [&'k str],
     /// Where the first of these is null.
     null: Option<Range<usize>>,
-    /// Whether a property stands on a line of its own.
+    /// Whether a property is on a line of its own.
     has_lines: bool,
 }
 
@@ -231,7 +230,7 @@ impl<'a, 'k> Place<'a, 'k> {
             false => format!(" {}: {}", quoted(key), inline(value)),
         };
         let Some(last) = self.object.properties.last() else {
-            let at = end_of_comments(text, open + 1);
+            let at = end_of_comments(text, open + 1, BLANKS);
             let is_closed = text.get(at..close).is_some_and(|rest| rest.contains('\n'));
             let end = match (has_lines, is_closed) {
                 (true, false) => format!("{}{outer}", style.line_break),
@@ -252,7 +251,7 @@ impl<'a, 'k> Place<'a, 'k> {
 
     /// Behind the comments on the line of a property.
     fn end_of_line(&self, text: &str, at: usize) -> usize {
-        if self.has_lines { end_of_line_comments(text, at) } else { at }
+        if self.has_lines { end_of_comments(text, at, LINE_BLANKS) } else { at }
     }
 }
 
@@ -271,7 +270,7 @@ fn with_insertions(text: &str, insertions: &[(usize, String)]) -> String {
     after
 }
 
-/// Whether the properties of an object stand on lines of their own; `None` if it has none.
+/// Whether the properties of an object are on lines of their own; `None` if it has none.
 fn has_lines(text: &str, object: &Object<'_>) -> Option<bool> {
     let first = object.properties.first()?;
     text.get(object.range.start..first.range.start).map(|between| between.contains('\n'))
@@ -301,24 +300,18 @@ fn comment_end(text: &str, at: usize) -> Option<usize> {
     Some(at + 2 + inner.find("*/").map_or(inner.len(), |end| end + 2))
 }
 
+const BLANKS: &[char] = &[' ', '\t', '\r', '\n'];
+const LINE_BLANKS: &[char] = &[' ', '\t'];
+
 fn skip_chars(text: &str, at: usize, skipped: &[char]) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     at + rest.len() - rest.trim_start_matches(skipped).len()
 }
 
-/// Where the last of the comments ends that follow an offset, or the offset.
-fn end_of_comments(text: &str, at: usize) -> usize {
+/// Where the last comment after an offset ends, or the offset, with these characters around the comments.
+fn end_of_comments(text: &str, at: usize, blanks: &[char]) -> usize {
     let mut end = at;
-    while let Some(comment) = comment_end(text, skip_chars(text, end, &[' ', '\t', '\r', '\n'])) {
-        end = comment;
-    }
-    end
-}
-
-/// The same for those that begin on the line of the offset.
-fn end_of_line_comments(text: &str, at: usize) -> usize {
-    let mut end = at;
-    while let Some(comment) = comment_end(text, skip_chars(text, end, &[' ', '\t'])) {
+    while let Some(comment) = comment_end(text, skip_chars(text, end, blanks)) {
         end = comment;
     }
     end
@@ -326,7 +319,7 @@ fn end_of_line_comments(text: &str, at: usize) -> usize {
 
 /// The comma that follows a value.
 fn comma_after(text: &str, at: usize) -> Option<usize> {
-    let comma = skip_chars(text, end_of_comments(text, at), &[' ', '\t', '\r', '\n']);
+    let comma = skip_chars(text, end_of_comments(text, at, BLANKS), BLANKS);
     text.get(comma..)?.starts_with(',').then_some(comma)
 }
 
@@ -339,7 +332,7 @@ fn remove_property(text: &str, object: &Object<'_>, at: usize) -> Option<String>
     if object.properties.len() == 1 {
         // With the white space around it, if nothing else is left.
         let (open, close) = (object.range.start + 1, object.range.end.saturating_sub(1));
-        let start = end_of_comments(text, open).min(property.range.start);
+        let start = end_of_comments(text, open, BLANKS).min(property.range.start);
         let is_bare = start == open && text.get(end..close)?.trim().is_empty();
         after.replace_range(if is_bare { open..close } else { start..end }, "");
         return Some(after);
@@ -358,7 +351,7 @@ fn remove_property(text: &str, object: &Object<'_>, at: usize) -> Option<String>
         comma => comma.map_or(key, |comma| comma + 1),
     };
     let is_first = before.is_none() && !is_first_on_line;
-    after.replace_range(start..if is_first { skip_chars(text, end, &[' ', '\t']) } else { end }, "");
+    after.replace_range(start..if is_first { skip_chars(text, end, LINE_BLANKS) } else { end }, "");
     if let (None, Some(earlier)) = (comma, earlier_comma) {
         after.replace_range(earlier..earlier + 1, "");
     }

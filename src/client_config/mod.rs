@@ -1,12 +1,12 @@
 //! The configuration files of MCP clients: where each client keeps them, what an entry looks like there, and how one is
 //! added and removed so that every other byte stays.
 //!
-//! [`Host`] is a client that starts servers, as a row of a table. [`ConfigFormat`](format::ConfigFormat) is how its file is written. What is not
+//! [`Client`] is a client that starts servers, as a row of a table. [`ConfigFormat`](format::ConfigFormat) is how its file is written. What is not
 //! here: reading and writing the files (cli/), and what clients make of prompts, resources and tools (catalog/).
 
 mod entry;
 mod format;
-mod host;
+mod client;
 mod inline_syntax;
 mod jsonc;
 mod config_location;
@@ -16,8 +16,8 @@ mod yaml_maps;
 #[cfg(test)]
 mod tests;
 
+pub use client::{CLIENTS, Client, ConfigScope, EntryLayout, UnsupportedFeatures, VariableSyntax};
 pub use config_location::Platform;
 pub use entry::{Launch, ServerEntry};
 pub use format::{ConfigError, ConfigSection, NamedEntry};
-pub use host::{ConfigScope, HOSTS, Host, HostLayout, UnsupportedFeatures, VariableSyntax};
 pub use project::ProjectPaths;

@@ -7,9 +7,9 @@ use super::entry::Launch;
 /// How the entries of a project name what is in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProjectPaths {
-    /// By its path from the folder of the project, in which the host starts servers.
+    /// By its path from the folder of the project, in which the client starts servers.
     Relative,
-    /// Below a variable of the host.
+    /// Below a variable of the client.
     Below(&'static str),
     /// By its absolute path alone.
     Absolute,
@@ -17,7 +17,7 @@ pub enum ProjectPaths {
 
 impl ProjectPaths {
     /// How a server in a project is started on any machine: by the name of the program, and the path of the manifest in the
-    /// project. `None` where the host has no way for that, or the manifest is elsewhere.
+    /// project. `None` where the client has no way for that, or the manifest is elsewhere.
     pub fn shared_launch(self, launch: &Launch, project: &Path) -> Option<Launch> {
         let Launch::Program { program, manifest } = launch else { return None };
         let inside = Path::new(manifest).strip_prefix(project).ok()?.to_str()?;
@@ -32,12 +32,12 @@ impl ProjectPaths {
     }
 
     /// What the path of an entry means in a project.
-    pub fn resolve(self, written: &str, project: &Path) -> PathBuf {
+    pub fn resolve(self, path: &str, project: &Path) -> PathBuf {
         let inside = match self {
-            ProjectPaths::Below(variable) => written.strip_prefix(variable).map(|rest| rest.trim_start_matches('/')),
+            ProjectPaths::Below(variable) => path.strip_prefix(variable).map(|rest| rest.trim_start_matches('/')),
             ProjectPaths::Relative | ProjectPaths::Absolute => None,
         };
-        let joined = project.join(inside.unwrap_or(written));
+        let joined = project.join(inside.unwrap_or(path));
         joined.components().filter(|part| *part != Component::CurDir).collect()
     }
 }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::format::{ConfigFormat, line_and_column};
-use super::{ConfigError, ConfigSection, HOSTS, NamedEntry};
+use super::{CLIENTS, ConfigError, ConfigSection, NamedEntry};
 
 fn entry() -> Value {
     json!({ "command": "/bin/folio", "args": ["serve", "/desk"], "env": { "K": "a\u{7f}\"\\ü" } })
@@ -159,17 +159,17 @@ fn text_that_is_not_understood_is_refused_at_its_place() {
 }
 
 #[test]
-fn every_host_has_a_file_and_a_place_for_values_or_says_none() {
-    for host in HOSTS {
-        assert!(host.user.is_some() || host.project.is_some(), "{}", host.name);
-        assert!(host.layout.variables_key().is_some(), "{}", host.name);
-        let fit = host.sanitize_name("io.github.x/my_desk");
-        assert!(host.takes_name(&fit), "{}: {fit}", host.name);
+fn every_client_has_a_file_and_a_place_for_values_or_says_none() {
+    for client in CLIENTS {
+        assert!(client.user.is_some() || client.project.is_some(), "{}", client.name);
+        assert!(client.layout.variables_key().is_some(), "{}", client.name);
+        let fit = client.sanitize_name("io.github.x/my_desk");
+        assert!(client.takes_name(&fit), "{}: {fit}", client.name);
         for (name, fit) in [("-v", "v"), ("--", "server"), ("日本", "server"), ("a b", "a-b")] {
-            assert_eq!(host.sanitize_name(name), fit, "{}", host.name);
-            assert!(!host.takes_name(name), "{}", host.name);
+            assert_eq!(client.sanitize_name(name), fit, "{}", client.name);
+            assert!(!client.takes_name(name), "{}", client.name);
         }
-        assert!(host.takes_name(&host.sanitize_name(&"a".repeat(65))), "{}", host.name);
+        assert!(client.takes_name(&client.sanitize_name(&"a".repeat(65))), "{}", client.name);
     }
 }
 

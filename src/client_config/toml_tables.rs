@@ -8,7 +8,6 @@ use toml_edit::{Document, InlineTable, Item, TableLike, Value as Node};
 use super::format::{ConfigError, ConfigSyntax};
 use super::inline_syntax::{InlineSyntax, quoted};
 
-/// The format.
 pub(super) struct TomlTables;
 
 impl ConfigSyntax for TomlTables {
@@ -19,16 +18,16 @@ impl ConfigSyntax for TomlTables {
     fn offset(&self, text: &str, path: &[&str]) -> Option<usize> {
         let document = parse(text).ok()?;
         let mut table: &dyn TableLike = document.as_table();
-        let mut found = None;
+        let mut start = None;
         for key in path {
             let Some(item) = table.get(key) else { break };
-            found = start_of(item).or(found);
+            start = start_of(item).or(start);
             match item.as_table_like() {
                 Some(inner) => table = inner,
                 None => break,
             }
         }
-        found
+        start
     }
 
     fn insert(&self, text: &str, section: &[&str], name: &str, value: &Value) -> Result<String, ConfigError> {
@@ -65,7 +64,7 @@ impl ConfigSyntax for TomlTables {
             _ => {}
         }
         if ranges.is_empty() {
-            let message = format!("`{}` is no table of its own", keys.join("."));
+            let message = format!("`{}` is not a table of its own", keys.join("."));
             return Err(ConfigError::new(message, self.offset(text, &keys)));
         }
         ranges.sort_by_key(|range: &Range<usize>| range.start);
@@ -161,25 +160,25 @@ fn inline(value: &Value) -> String {
 }
 
 /// The lines of a table and of those in it, each from its header on.
-fn table_ranges(text: &str, table: &toml_edit::Table, found: &mut Vec<Range<usize>>) {
+fn table_ranges(text: &str, table: &toml_edit::Table, ranges: &mut Vec<Range<usize>>) {
     let header = table.span().filter(|_| !table.is_implicit() && !table.is_dotted());
     if let Some(header) = header {
         let end = last_value_end(table).unwrap_or(header.end).max(header.end);
         let rest = text.get(end..).unwrap_or_default();
         let line_end = end + rest.find('\n').map_or(rest.len(), |line_break| line_break + 1);
         let line_start = text.get(..header.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
-        found.push(with_empty_line(text, line_start..line_end));
+        ranges.push(with_empty_line(text, line_start..line_end));
     }
     for (_, item) in table.iter() {
         match item {
-            Item::Table(inner) => table_ranges(text, inner, found),
-            Item::ArrayOfTables(tables) => tables.iter().for_each(|inner| table_ranges(text, inner, found)),
+            Item::Table(inner) => table_ranges(text, inner, ranges),
+            Item::ArrayOfTables(tables) => tables.iter().for_each(|inner| table_ranges(text, inner, ranges)),
             _ => {}
         }
     }
 }
 
-/// Where the last value ends that stands below a header.
+/// Where the last value below a header ends.
 fn last_value_end(table: &toml_edit::Table) -> Option<usize> {
     let ends = table.iter().filter_map(|(_, item)| match item {
         Item::Value(value) => value.span().map(|span| span.end),

@@ -6,7 +6,6 @@ use super::format::{ConfigError, ConfigSyntax};
 use crate::diagnostic::{Report, Severity};
 use crate::yaml::{self, NewEntry, decode, parse};
 
-/// The format.
 pub(super) struct YamlMaps;
 
 impl ConfigSyntax for YamlMaps {
@@ -28,14 +27,14 @@ impl ConfigSyntax for YamlMaps {
         let mut report = Report::default();
         let file = decode(text.as_bytes(), "", &mut report)?;
         let document = parse(file, &mut report)?;
-        let (mut node, mut found) = (document.root(), None);
+        let (mut node, mut start) = (document.root(), None);
         for key in path {
             let entries = document.entries_of(node)?;
             let Some(entry) = entries.iter().find(|entry| document.key_text(entry.key) == *key) else { break };
-            found = Some(document.location(entry.key).span().start as usize);
+            start = Some(document.location(entry.key).span().start as usize);
             node = entry.value;
         }
-        found
+        start
     }
 
     fn insert(&self, text: &str, section: &[&str], name: &str, value: &Value) -> Result<String, ConfigError> {

@@ -14,11 +14,8 @@ use tokio::sync::broadcast;
 /// A file of the page.
 #[derive(Debug)]
 pub struct DevPageFile {
-    /// Its path.
     pub path: &'static str,
-    /// Its type.
     pub content_type: &'static str,
-    /// Its content.
     pub text: &'static str,
 }
 
@@ -75,7 +72,6 @@ pub type WholeState = Arc<dyn Fn() -> Arc<str> + Send + Sync>;
 
 #[derive(Default)]
 struct EventHistory {
-    /// The last state.
     state: Option<WholeState>,
     recent: VecDeque<Arc<str>>,
     bytes: usize,

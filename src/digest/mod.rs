@@ -15,7 +15,6 @@ impl Digest {
         Digest(Sha256::new()).chain_update(b"folio").chain_update(domain.as_bytes())
     }
 
-    /// Adds a part.
     pub fn update(&mut self, part: &[u8]) {
         self.0.update((part.len() as u64).to_be_bytes());
         self.0.update(part);

@@ -74,7 +74,6 @@ const PRIVATE_KEYS: [&str; 4] =
 pub struct ExportedFile {
     /// Its path from the folder.
     pub path: String,
-    /// Its bytes.
     pub bytes: Vec<u8>,
     /// Whether it can be started.
     pub is_program: bool,
@@ -109,12 +108,7 @@ pub enum ContentsError {
     SecretName(String),
     /// A pack is not in the cache.
     #[error("pack `{key}` is {error}\nhelp: run `folio fetch`")]
-    Pack {
-        /// Its key.
-        key: String,
-        /// Why.
-        error: CacheError,
-    },
+    Pack { key: String, error: CacheError },
 }
 
 /// What belongs to a folder and what does not, beside what never does.
@@ -218,17 +212,17 @@ fn file_globs(excluded: &[String]) -> Result<Globs, ContentsError> {
 
 /// A pattern in lower case, for names in any: file systems of other people make no difference.
 fn case_insensitive_glob(pattern: &str) -> String {
-    let mut found = String::new();
+    let mut glob = String::new();
     let mut is_class = false;
     for character in pattern.chars() {
         is_class = character == '[' || is_class && character != ']';
         match character {
-            'a'..='z' if is_class => found.extend([character, character.to_ascii_uppercase()]),
-            'a'..='z' => found.extend(['[', character, character.to_ascii_uppercase(), ']']),
-            other => found.push(other),
+            'a'..='z' if is_class => glob.extend([character, character.to_ascii_uppercase()]),
+            'a'..='z' => glob.extend(['[', character, character.to_ascii_uppercase(), ']']),
+            other => glob.push(other),
         }
     }
-    found
+    glob
 }
 
 /// The hidden files among those that a server reads, from its folder, but for links.
@@ -243,7 +237,7 @@ fn is_hidden(path: &str) -> bool {
 }
 
 fn is_program(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o100 != 0)
+    fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o100 != 0)
 }
 
 /// The patterns of `.mcpbignore`, one on a line. One without `/` is for every folder, as in `.gitignore`.
@@ -269,10 +263,10 @@ fn ignored_patterns(folder: &Folder) -> Result<Vec<String>, ContentsError> {
 impl FolderContents {
     /// The paths that a server reads and that are not among its files, nor in one of these folders.
     pub fn missing<'a>(&self, root: &Path, reads: &'a BTreeSet<PathBuf>, elsewhere: &[PathBuf]) -> Vec<&'a Path> {
-        let known: BTreeSet<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
+        let exported: BTreeSet<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
         let is_known = |path: &Path| {
             let below = path.strip_prefix(root).ok().and_then(Path::to_str);
-            below.is_some_and(|below| known.contains(below))
+            below.is_some_and(|below| exported.contains(below))
         };
         let is_elsewhere = |path: &Path| elsewhere.iter().any(|folder| path.starts_with(folder));
         let needed = reads.iter().map(PathBuf::as_path).filter(|path| path.is_file());

@@ -10,7 +10,6 @@ use crate::manifest::{EnvEntry, EnvVariable};
 pub struct ServerDescription {
     /// What clients learn of it.
     pub info: ServerInfo,
-    /// Its entries.
     pub lists: Lists,
     /// The variables that its user sets.
     pub variables: Vec<ExportedVariable>,
@@ -19,9 +18,7 @@ pub struct ServerDescription {
 /// A variable that the user of a server sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportedVariable {
-    /// Its name.
     pub name: String,
-    /// What it is for.
     pub description: Option<String>,
     /// Whether the server does not start without it.
     pub is_required: bool,
@@ -44,8 +41,8 @@ impl ServerDescription {
 
     /// Its description, which is never empty.
     pub fn summary(&self) -> String {
-        let written = self.info.description.as_deref().or(self.info.title.as_deref()).map(str::trim);
-        written.filter(|text| !text.is_empty()).unwrap_or_else(|| self.short_name()).to_owned()
+        let text = self.info.description.as_deref().or(self.info.title.as_deref()).map(str::trim);
+        text.filter(|text| !text.is_empty()).unwrap_or_else(|| self.short_name()).to_owned()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::diagnostic::one_line;
 /// The first line of its Dockerfile, by which an older export is known.
 pub const DOCKERFILE_HEADER: &str = "# Written by `folio export docker`.";
 
-/// What stands in the folder of a context.
+/// What the folder of a context contains.
 pub const DOCKER_CONTEXT: [&str; 4] = ["Dockerfile", "folio", "manifest", "cache"];
 
 /// The port on which it listens.

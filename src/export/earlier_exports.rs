@@ -18,7 +18,7 @@ const MAX_DOCKERFILE_BYTES: u64 = 1 << 20;
 /// # Errors
 /// A Dockerfile cannot be read.
 pub(super) fn exported_folders(folder: &Folder, paths: &BTreeSet<String>) -> Result<Vec<String>, FileError> {
-    let mut found = Vec::new();
+    let mut folders = Vec::new();
     for dockerfile in paths.iter().filter_map(|path| path.strip_suffix("/Dockerfile")) {
         let below = format!("{dockerfile}/");
         let names = paths.range(below.clone()..).map_while(|path| path.strip_prefix(&below));
@@ -31,10 +31,10 @@ pub(super) fn exported_folders(folder: &Folder, paths: &BTreeSet<String>) -> Res
             read => read?,
         };
         if bytes.starts_with(DOCKERFILE_HEADER.as_bytes()) {
-            found.push(dockerfile.to_owned());
+            folders.push(dockerfile.to_owned());
         }
     }
-    Ok(found)
+    Ok(folders)
 }
 
 /// Whether a file is a bundle, whatever its name is, or a description for registries.

@@ -3,9 +3,7 @@
 /// A system on which folio runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgramPlatform {
-    /// Linux.
     Linux,
-    /// macOS.
     Darwin,
 }
 
@@ -19,9 +17,9 @@ impl ProgramPlatform {
     }
 }
 
-/// Why a file is no program that could be exported.
+/// Why a file is not a program that could be exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it is no program for Linux or macOS")]
+#[error("it is not a program for Linux or macOS")]
 pub struct ProgramError;
 
 /// The system of a program, by its first bytes.

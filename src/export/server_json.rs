@@ -9,7 +9,6 @@ use crate::diagnostic::{one_line, truncate};
 pub(super) const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 /// The longest description and title.
 const MAX_TEXT_CHARS: usize = 100;
-/// The longest name.
 const MAX_NAME_CHARS: usize = 200;
 
 /// What a manifest does not say.

@@ -245,7 +245,7 @@ impl DirEntryName {
         Ok(Some(OldFile { attributes, version, file: OpenFile::on_disk(&self.path, file)? }))
     }
 
-    /// A file beside, which nobody else reads if it is `private`.
+    /// A file beside, which no one else reads if it is `private`.
     fn create_temporary(&self, private: bool) -> Result<(TemporaryFile<'_>, File), FileError> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);

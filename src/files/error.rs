@@ -11,7 +11,6 @@ const MAX_SHOWN_CHARS: usize = 60;
 /// Why a file could not be read or changed. The path in it is relative: no message contains an absolute path.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It does not exist.
     #[error("no such file or folder: `{0}`")]
     NotFound(String),
     /// A name, or the path, is longer than the system allows.
@@ -45,7 +44,6 @@ pub enum FileError {
     /// A walk exceeds a limit.
     #[error("too many {what}: limit {limit}")]
     TooMany {
-        /// The limit.
         limit: usize,
         /// What is counted, in the plural.
         what: &'static str,
@@ -53,7 +51,6 @@ pub enum FileError {
     /// The system denies permission.
     #[error("permission denied: `{0}`")]
     Denied(String),
-    /// The path is invalid.
     #[error("invalid path `{path}`: {why}")]
     BadName {
         /// The path; of an absolute one only the last component.
@@ -89,7 +86,6 @@ pub enum FileError {
     Change {
         /// The relative path.
         path: String,
-        /// The error.
         source: io::Error,
     },
     /// Any other error of the system.
@@ -97,7 +93,6 @@ pub enum FileError {
     Other {
         /// The relative path.
         path: String,
-        /// The error.
         source: io::Error,
     },
 }

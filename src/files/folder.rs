@@ -117,7 +117,7 @@ impl Folder {
         Ok(Self { backend: self.backend.subfolder(&normalize_to_slashes(relative)?)? })
     }
 
-    /// Opens any folder, by its path from this one. It is no part of this one, and its own limit. A folder in memory has
+    /// Opens any folder, by its path from this one. It is not a part of this one, and is its own limit. A folder in memory has
     /// nothing around it.
     pub fn open_outside(&self, path: &Path) -> Result<Self, FileError> {
         Ok(Self { backend: self.backend.open_outside(path)? })

@@ -35,7 +35,6 @@ pub struct GlobError {
     pub index: usize,
     /// Whether it is in the exclude list.
     pub excluded: bool,
-    /// The message.
     pub message: String,
 }
 
@@ -100,10 +99,10 @@ impl Globs {
 
     /// The indexes of the exclude patterns that leave out this file or folder.
     pub(super) fn matching_excludes(&self, path: &str) -> Vec<usize> {
-        let mut found = self.pruned.matches(path);
+        let mut indexes = self.pruned.matches(path);
         let whole = self.exclude.matches(path).into_iter();
-        found.extend(whole.filter_map(|at| at.checked_rem(self.exclude_count)));
-        found
+        indexes.extend(whole.filter_map(|at| at.checked_rem(self.exclude_count)));
+        indexes
     }
 
     /// Whether a file or folder below this one could match.
@@ -181,9 +180,9 @@ fn ancestors(pattern: &str) -> Vec<String> {
     }
 }
 
-fn with_recursive(mut found: Vec<String>, pattern: &str, start: usize) -> Vec<String> {
-    found.push(format!("{}**", pattern.get(..start).unwrap_or_default()));
-    found
+fn with_recursive(mut patterns: Vec<String>, pattern: &str, start: usize) -> Vec<String> {
+    patterns.push(format!("{}**", pattern.get(..start).unwrap_or_default()));
+    patterns
 }
 
 fn compile_all(patterns: &[String], excluded: bool) -> Result<GlobSet, GlobError> {

@@ -12,7 +12,6 @@ use super::path::{join, normalize_to_slashes};
 use super::stamp::FileStamp;
 use super::walk::{DirEntryKind, FolderBackend, WalkItem};
 
-/// A folder in memory.
 #[derive(Debug)]
 pub(super) struct MemoryFolder {
     path: PathBuf,

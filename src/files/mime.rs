@@ -100,7 +100,7 @@ const SIGNATURES: &[(&[u8], &str)] = &[
     (b"OggS", "audio/ogg"),
     (b"fLaC", "audio/flac"),
 ];
-/// The same in RIFF, where the form stands behind a length.
+/// The same in RIFF, where the form follows a length.
 const RIFF_FORMS: &[(&[u8], &str)] = &[(b"WEBP", "image/webp"), (b"WAVE", "audio/wav")];
 
 /// As what a client can take bytes that are said to be of some type.

@@ -103,7 +103,7 @@ impl DirEntryName {
     }
 }
 
-/// Opens a folder; a link in its place is not followed.
+/// Opens a folder; a link instead of it is not followed.
 fn open_folder(parent: &Dir, name: &OsStr) -> io::Result<Dir> {
     let mut options = OpenOptions::new();
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;

@@ -39,7 +39,7 @@ impl FileStamp {
     pub fn is_ambiguous_between(&self, began: SystemTime, ended: SystemTime) -> bool {
         let tick = clock_granularity(self.changed);
         let is_recent = self.changed.checked_add(tick).is_none_or(|latest| latest > began);
-        // A clock that runs ahead is no reason to doubt a file for ever.
+        // A clock that runs ahead is not a reason to doubt a file for ever.
         is_recent && ended.checked_add(tick).is_none_or(|latest| self.changed < latest)
     }
 }

@@ -35,9 +35,7 @@ pub struct WritableFolder {
 /// What a name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// A regular file.
     File,
-    /// A folder.
     Directory,
     /// A link that leads nowhere, or out of the folder.
     Link,
@@ -69,7 +67,6 @@ impl FileKind {
 /// What is known of a file or folder.
 #[derive(Debug, Clone, Copy)]
 pub struct FileInfo {
-    /// What it is.
     pub kind: FileKind,
     /// Its size in bytes; 0 for a folder.
     pub size: u64,
@@ -86,7 +83,6 @@ pub struct FileInfo {
 /// One name in a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderEntry {
-    /// The name.
     pub name: String,
     /// What it is, with links followed.
     pub kind: FileKind,

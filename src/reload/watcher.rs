@@ -301,7 +301,7 @@ mod tests {
         let dependencies = LoadDependencies { folders: [folder.clone()].into(), ..LoadDependencies::default() };
         for lost in [Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)), Err(notify::Error::generic("lost"))] {
             let wakeup = Arc::<Wakeup>::default();
-            // A ring of its own, which nobody hears: all events are lost, but for the word that they are.
+            // A ring of its own, which no one hears: all events are lost, but for the word that they are.
             let broken_backend: OpenBackend = Box::new(|_| open_backend(Arc::default()));
             let mut watcher = FolderWatcher::new(Arc::clone(&wakeup), &WatchOptions::default(), broken_backend);
             watcher.watch(&dependencies);

@@ -39,7 +39,6 @@ spec_versions! {
 }
 
 impl SpecVersion {
-    /// The newest version.
     pub const NEWEST: SpecVersion = SpecVersion::V2026_07_28;
     /// The newest version that has sessions.
     pub const NEWEST_WITH_SESSIONS: SpecVersion = SpecVersion::V2025_11_25;

@@ -9,11 +9,8 @@ use crate::diagnostic::SourceMap;
 /// A part of a manifest, in the order of files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ManifestPart {
-    /// Its kind.
     pub kind: PartKind,
-    /// Its file.
     pub file: PathBuf,
-    /// Its line.
     pub line: u32,
     start: u32,
     /// What it is, as messages show it.

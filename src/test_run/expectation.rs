@@ -13,9 +13,9 @@ use super::partial_match::differences;
 use super::response::Response;
 
 /// Compares JSON with a `json` key, and points to the parts that differ.
-pub(super) fn check_json(expected: &Spanned<Json>, found: &Value, documents: &Documents) -> Vec<TestFailure> {
-    let shown = serde_json::to_string_pretty(found).unwrap_or_default();
-    let differing = differences(&expected.value.0, found).into_iter().enumerate();
+pub(super) fn check_json(expected: &Spanned<Json>, received: &Value, documents: &Documents) -> Vec<TestFailure> {
+    let shown = serde_json::to_string_pretty(received).unwrap_or_default();
+    let differing = differences(&expected.value.0, received).into_iter().enumerate();
     let failure = |(number, part): (usize, super::partial_match::Difference)| {
         let place = documents.value_at(expected.location, &part.pointer);
         let at = if part.pointer.is_empty() { String::new() } else { format!("`{}`: ", part.pointer) };
@@ -104,20 +104,20 @@ impl ExpectationCheck<'_> {
 
     fn check_equals(&self) -> Vec<TestFailure> {
         let Some(expected) = &self.expect.equals else { return Vec::new() };
-        let (wanted, found) = match &expected.value.0 {
+        let (wanted, received) = match &expected.value.0 {
             Value::String(text) => (text.clone(), self.answer.text()),
             json => {
-                let found = self.answer.json();
-                if found.as_ref() == Some(json) {
+                let received = self.answer.json();
+                if received.as_ref() == Some(json) {
                     return Vec::new();
                 }
-                (pretty(json), found.map_or_else(|| self.answer.text(), |found| pretty(&found)))
+                (pretty(json), received.map_or_else(|| self.answer.text(), |received| pretty(&received)))
             }
         };
-        if wanted.trim_end_matches('\n') == found.trim_end_matches('\n') {
+        if wanted.trim_end_matches('\n') == received.trim_end_matches('\n') {
             return Vec::new();
         }
-        vec![TestFailure::new(expected.location, "the answer is another").details(line_diff(&wanted, &found))]
+        vec![TestFailure::new(expected.location, "the answer is another").details(line_diff(&wanted, &received))]
     }
 
     fn check_matches(&self) -> Vec<TestFailure> {
@@ -142,27 +142,32 @@ impl ExpectationCheck<'_> {
 
     fn check_messages(&self) -> Vec<TestFailure> {
         let Some(expected) = &self.expect.messages else { return Vec::new() };
-        let found = self.answer.messages();
-        if expected.value.len() != found.len() {
-            let message = format!("expected {} messages, found {}", expected.value.len(), found.len());
-            let shown = found.iter().map(pretty).collect::<Vec<_>>().join("\n");
+        let received = self.answer.messages();
+        if expected.value.len() != received.len() {
+            let message = format!("expected {} messages, found {}", expected.value.len(), received.len());
+            let shown = received.iter().map(pretty).collect::<Vec<_>>().join("\n");
             return vec![TestFailure::new(expected.location, message).details(mark_received(&shown))];
         }
-        expected.value.iter().zip(found).flat_map(|(expected, found)| self.check_message(expected, found)).collect()
+        expected
+            .value
+            .iter()
+            .zip(received)
+            .flat_map(|(expected, received)| self.check_message(expected, received))
+            .collect()
     }
 
-    fn check_message(&self, expected: &Spanned<ExpectedMessage>, found: &Value) -> Vec<TestFailure> {
+    fn check_message(&self, expected: &Spanned<ExpectedMessage>, received: &Value) -> Vec<TestFailure> {
         let roles = [("user", &expected.user), ("assistant", &expected.assistant)];
         let Some((role, content)) = roles.into_iter().find_map(|(role, content)| Some((role, content.as_ref()?)))
         else {
             return Vec::new();
         };
-        let found_role = found.get("role").and_then(Value::as_str).unwrap_or_default();
-        if role != found_role {
-            let message = format!("expected a message of `{role}`, found one of `{found_role}`");
+        let received_role = received.get("role").and_then(Value::as_str).unwrap_or_default();
+        if received_role != role {
+            let message = format!("expected a message of `{role}`, found one of `{received_role}`");
             return vec![TestFailure::new(expected.location, message)];
         }
-        let block = found.get("content").unwrap_or(&Value::Null);
+        let block = received.get("content").unwrap_or(&Value::Null);
         let Value::String(wanted) = &content.value.0 else { return check_json(content, block, self.documents) };
         let text = block.get("text").and_then(Value::as_str).map_or_else(|| pretty(block), str::to_owned);
         if wanted.trim_end_matches('\n') == text.trim_end_matches('\n') {

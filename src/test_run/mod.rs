@@ -28,7 +28,6 @@ pub use snapshot::{obsolete_snapshots, remove_snapshot};
 
 use crate::yaml::Location;
 
-/// How a test ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TestStatus {
     /// All expectations hold.
@@ -42,9 +41,7 @@ pub enum TestStatus {
 /// The outcome of one test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestOutcome {
-    /// How it ended.
     pub status: TestStatus,
-    /// How long it took.
     pub elapsed: Duration,
     /// The snapshot that was written.
     pub recorded_snapshot: Option<PathBuf>,
@@ -57,9 +54,7 @@ pub struct TestOutcome {
 pub struct TestFailure {
     /// The place of the expectation.
     pub at: Location,
-    /// What is wrong.
     pub message: String,
-    /// What to do.
     pub help: Option<String>,
     /// What came instead: a diff, or the text.
     pub details: String,

@@ -10,28 +10,26 @@ use crate::yaml::pointer;
 pub(super) struct Difference {
     /// Where, as a JSON pointer.
     pub(super) pointer: String,
-    /// How.
     pub(super) message: String,
 }
 
 /// The parts of `received` that differ from `expected`.
 pub(super) fn differences(expected: &Value, received: &Value) -> Vec<Difference> {
-    let mut found = Vec::new();
-    compare(expected, received, "", &mut found);
-    found
+    let mut differences = Vec::new();
+    compare(expected, received, "", &mut differences);
+    differences
 }
 
-fn compare(expected: &Value, received: &Value, path: &str, found: &mut Vec<Difference>) {
-    let mut differ = |message: String| found.push(Difference { pointer: path.to_owned(), message });
+fn compare(expected: &Value, received: &Value, path: &str, differences: &mut Vec<Difference>) {
+    let mut differ = |message: String| differences.push(Difference { pointer: path.to_owned(), message });
     match (expected, received) {
         (Value::Object(expected), Value::Object(received)) => {
             for (key, value) in expected {
                 let pointer = pointer::join(path, key);
                 match received.get(key) {
-                    Some(received) => compare(value, received, &pointer, found),
-                    None => {
-                        found.push(Difference { pointer, message: format!("expected {value}, found no key `{key}`") })
-                    }
+                    Some(received) => compare(value, received, &pointer, differences),
+                    None => differences
+                        .push(Difference { pointer, message: format!("expected {value}, found no key `{key}`") }),
                 }
             }
         }
@@ -40,7 +38,7 @@ fn compare(expected: &Value, received: &Value, path: &str, found: &mut Vec<Diffe
                 differ(format!("expected {}, found {}", count_noun(expected.len(), "item"), received.len()));
             }
             for (at, (expected, received)) in expected.iter().zip(received).enumerate() {
-                compare(expected, received, &pointer::join(path, &at.to_string()), found);
+                compare(expected, received, &pointer::join(path, &at.to_string()), differences);
             }
         }
         _ if same_scalar(expected, received) => {}
@@ -49,10 +47,10 @@ fn compare(expected: &Value, received: &Value, path: &str, found: &mut Vec<Diffe
 }
 
 /// `1` and `1.0` are one number.
-fn same_scalar(one: &Value, other: &Value) -> bool {
-    match (one.as_f64(), other.as_f64()) {
-        (Some(number), Some(other_number)) => one == other || number == other_number,
-        _ => one == other,
+fn same_scalar(left: &Value, right: &Value) -> bool {
+    match (left.as_f64(), right.as_f64()) {
+        (Some(number), Some(right_number)) => left == right || number == right_number,
+        _ => left == right,
     }
 }
 

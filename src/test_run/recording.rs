@@ -84,7 +84,10 @@ pub(super) fn record(
         mocks.insert("env".to_owned(), Value::Object(variables));
     }
     match mocks.values().find_map(|mock| find_secret(mock, "")) {
-        Some(key) => Recording::Refused(secret_refusal(&key)),
+        Some(key) => Recording::Refused(format!(
+            "`{}` has what looks like a secret: declare its variable under `env`, or write the mock yourself",
+            one_line(&key)
+        )),
         None => Recording::Mocks(mocks),
     }
 }
@@ -104,11 +107,6 @@ fn find_secret(value: &Value, key: &str) -> Option<String> {
         Value::Object(fields) => fields.iter().find_map(|(key, value)| find_secret(value, key)),
         _ => None,
     }
-}
-
-fn secret_refusal(key: &str) -> String {
-    let key = one_line(key);
-    format!("`{key}` has what looks like a secret: declare its variable under `env`, or write the mock yourself")
 }
 
 /// The mock of some actions: a list if there are several.
@@ -176,8 +174,8 @@ fn response_answer(response: &MockResponse, server: &RecordedServer<'_>) -> Resu
 /// Whether a response says that it is JSON.
 fn is_json(response: &MockResponse) -> bool {
     let mut headers = response.headers.iter();
-    let found = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-    let kind = found.map(|(_, value)| value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
+    let content_type = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    let kind = content_type.map(|(_, value)| value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
     kind.is_some_and(|kind| kind == "application/json" || kind.ends_with("+json"))
 }
 

@@ -44,7 +44,6 @@ pub trait TestWorlds: Sync {
     fn sink(&self, test: &PlannedTest) -> ReportSink;
 }
 
-/// Runs tests.
 pub struct TestRunner<'a> {
     /// What is around them.
     pub worlds: &'a dyn TestWorlds,
@@ -226,8 +225,8 @@ impl TestRunner<'_> {
         }
         let recorded_snapshot = self.check_snapshot(test, called, &mut failures);
         if let Some(first) = failures.first_mut() {
-            let hints = called.world.hints().join("\n");
-            first.help = first.help.take().into_iter().chain((!hints.is_empty()).then_some(hints)).reduce(join_lines);
+            let help: Vec<String> = first.help.take().into_iter().chain(called.world.hints()).collect();
+            first.help = (!help.is_empty()).then(|| help.join("\n"));
         }
         (failures, recorded_snapshot)
     }
@@ -240,7 +239,11 @@ impl TestRunner<'_> {
             let count = left.get(name.as_str()).copied().unwrap_or_default();
             let (at, message) = match &planned.mock {
                 Mock::Programs(_) | Mock::Responses(_) if count > 0 => {
-                    let all = mocked_answers(&planned.mock);
+                    let all = match &planned.mock {
+                        Mock::Programs(answers) => answers.len(),
+                        Mock::Responses(answers) => answers.len(),
+                        _ => 1,
+                    };
                     let first = self.documents.value_at(planned.at, &format!("/{}", all.saturating_sub(count)));
                     (first, format!("unused mock: {count} of {all} answers of `{name}` are left over"))
                 }
@@ -267,8 +270,8 @@ impl TestRunner<'_> {
         failures: &mut Vec<TestFailure>,
     ) -> Option<PathBuf> {
         let at = test.snapshot_key()?;
-        let found = called.catalog.redactor().redact_text(&called.answer.to_snapshot()).into_owned();
-        match snapshot::compare(&test.snapshot, &found, self.update && failures.is_empty(), at) {
+        let answer = called.catalog.redactor().redact_text(&called.answer.to_snapshot()).into_owned();
+        match snapshot::compare(&test.snapshot, &answer, self.update && failures.is_empty(), at) {
             SnapshotOutcome::Same => None,
             SnapshotOutcome::Written => Some(test.snapshot.clone()),
             SnapshotOutcome::Differs(failure) => {
@@ -285,19 +288,6 @@ impl PlannedTest {
         let flag =
             |expect: &Spanned<Expect>| expect.snapshot.as_ref().filter(|flag| flag.value).map(|flag| flag.location);
         self.expects.iter().find_map(flag).filter(|_| !self.is_imported)
-    }
-}
-
-fn join_lines(first: String, second: String) -> String {
-    format!("{first}\n{second}")
-}
-
-/// How many answers a list has.
-fn mocked_answers(mock: &Mock) -> usize {
-    match mock {
-        Mock::Programs(all) => all.len(),
-        Mock::Responses(all) => all.len(),
-        _ => 1,
     }
 }
 

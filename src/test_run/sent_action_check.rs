@@ -100,10 +100,10 @@ impl SentActionCheck<'_> {
     }
 
     /// Compares a part that was sent; a secret may be written as its placeholder.
-    fn compare_text(&self, key: &str, expected: &Spanned<String>, found: Option<&str>) -> Option<TestFailure> {
-        let Some(found) = found else { return Some(TestFailure::new(expected.location, format!("no {key} was sent"))) };
-        let shown = self.redactor.redact_text(found);
-        let holds = expected.value == found || expected.value == *shown;
+    fn compare_text(&self, key: &str, expected: &Spanned<String>, sent: Option<&str>) -> Option<TestFailure> {
+        let Some(sent) = sent else { return Some(TestFailure::new(expected.location, format!("no {key} was sent"))) };
+        let shown = self.redactor.redact_text(sent);
+        let holds = expected.value == sent || expected.value == *shown;
         (!holds).then(|| {
             let diff = line_diff(&expected.value, &shown);
             TestFailure::new(expected.location, format!("another {key} was sent")).details(diff)

@@ -12,9 +12,7 @@ use super::TestFailure;
 use super::diff::{line_diff, mark_received};
 use super::plan::{PlannedTest, snapshot_folders};
 
-/// The folder of snapshots.
 const FOLDER: &str = "__snapshots__";
-/// The extension of snapshots.
 const EXTENSION: &str = "snap";
 /// How much of the name of a test the name of its snapshot has.
 const MAX_NAME_CHARS: usize = 80;
@@ -43,21 +41,21 @@ pub(super) enum SnapshotOutcome {
 }
 
 /// Compares an answer with its snapshot, or records it to `update`.
-pub(super) fn compare(path: &Path, found: &str, update: bool, at: Location) -> SnapshotOutcome {
+pub(super) fn compare(path: &Path, received: &str, update: bool, at: Location) -> SnapshotOutcome {
     let recorded = read(path).ok();
-    if recorded.as_deref() == Some(found) {
+    if recorded.as_deref() == Some(received) {
         return SnapshotOutcome::Same;
     }
     if update {
-        return match write(path, found) {
+        return match write(path, received) {
             Ok(()) => SnapshotOutcome::Written,
             Err(error) => SnapshotOutcome::Differs(TestFailure::new(at, format!("cannot write the snapshot: {error}"))),
         };
     }
     let failure = match recorded {
-        None => TestFailure::new(at, "no snapshot is recorded").details(mark_received(found)),
+        None => TestFailure::new(at, "no snapshot is recorded").details(mark_received(received)),
         Some(recorded) => {
-            TestFailure::new(at, "the answer differs from its snapshot").details(line_diff(&recorded, found))
+            TestFailure::new(at, "the answer differs from its snapshot").details(line_diff(&recorded, received))
         }
     };
     SnapshotOutcome::Differs(failure.help("run `folio test --update` to record it"))
@@ -98,14 +96,14 @@ pub fn remove_snapshot(path: &Path) -> Result<(), FileError> {
 pub fn obsolete_snapshots(loaded: &LoadedPacks, tests: &[PlannedTest]) -> Vec<PathBuf> {
     let own: HashSet<&Path> =
         tests.iter().filter(|test| test.snapshot_key().is_some()).map(|test| test.snapshot.as_path()).collect();
-    let mut found = Vec::new();
+    let mut obsolete = Vec::new();
     for folder in snapshot_folders(loaded) {
         let listed = WritableFolder::open(&folder).and_then(|folder| folder.entries(FOLDER, false)).unwrap_or_default();
         let files = listed.entries.into_iter().map(|entry| folder.join(FOLDER).join(entry.name));
-        found.extend(files.filter(|file| {
+        obsolete.extend(files.filter(|file| {
             file.extension().is_some_and(|extension| extension == EXTENSION) && !own.contains(file.as_path())
         }));
     }
-    found.sort();
-    found
+    obsolete.sort();
+    obsolete
 }

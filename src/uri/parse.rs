@@ -143,7 +143,7 @@ impl UriTemplateParser<'_> {
         Ok(end)
     }
 
-    /// The range within the braces, and the end behind them.
+    /// The range within the braces, and the end after them.
     fn braces(&self, start: usize) -> Result<(Range<usize>, usize), UriError> {
         let rest = self.text.get(start + 1..).unwrap_or_default();
         if rest.starts_with('{') {

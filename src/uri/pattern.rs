@@ -82,7 +82,7 @@ struct PatternBuilder<'a> {
 
 impl PatternBuilder<'_> {
     /// A literal as it is in normalized URIs, or as it is written.
-    fn literal(&mut self, normalized: &str, written: &str) {
+    fn literal(&mut self, normalized: &str, spelled: &str) {
         let is_first = self.groups.is_empty();
         let authority_end = |text: &str| {
             let scheme_end = text.find("://").filter(|_| is_first).map_or(0, |at| at + "://".len());
@@ -93,9 +93,9 @@ impl PatternBuilder<'_> {
             let (authority, rest) = text.split_at_checked(authority_end(text)).unwrap_or((text, ""));
             format!("(?i:{}){}", regex::escape(authority), regex::escape(rest))
         };
-        self.text.push_str(&match normalized == written {
+        self.text.push_str(&match normalized == spelled {
             true => pattern(normalized),
-            false => format!("(?:{}|{})", pattern(normalized), pattern(written)),
+            false => format!("(?:{}|{})", pattern(normalized), pattern(spelled)),
         });
         self.in_authority &= authority_end(normalized) == normalized.len();
     }

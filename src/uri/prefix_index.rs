@@ -35,7 +35,6 @@ impl<T: Default> PrefixIndex<T> {
         Self { nodes }
     }
 
-    /// All values.
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.nodes.iter_mut().map(|node| &mut node.value)
     }

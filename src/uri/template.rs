@@ -31,7 +31,6 @@ pub struct UriTemplate {
 /// A variable of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UriVariable {
-    /// Its name.
     pub name: String,
     /// The operator of its expression.
     pub operator: Operator,

@@ -25,7 +25,7 @@ const REPLACEMENT_PAUSE: Duration = Duration::from_secs(60);
 const MAX_CLIENTS: usize = 256;
 const MAX_RESPONSE_BYTES: u64 = 64 << 10;
 const MAX_TOKEN_BYTES: usize = 16 << 10;
-/// A shorter token is a word like any other, which would be replaced wherever it stands in a response.
+/// A shorter token is a word like any other, which would be replaced wherever a response has it.
 const MIN_TOKEN_BYTES: usize = 8;
 
 /// A request for an access token.
@@ -37,7 +37,6 @@ pub struct TokenRequest {
     pub client: [u8; 32],
     /// The name of the client.
     pub client_id: String,
-    /// Its secret.
     pub client_secret: String,
     /// Whether the client's id and secret are sent in the form, rather than by Basic authentication.
     pub credentials_in_form: bool,
@@ -47,7 +46,6 @@ pub struct TokenRequest {
     pub limits: HttpRequest,
 }
 
-/// An access token.
 #[derive(Clone)]
 pub struct AccessToken {
     /// The value of `Authorization`.
@@ -65,7 +63,6 @@ pub struct AccessToken {
 }
 
 impl AccessToken {
-    /// The token itself.
     pub(super) fn text(&self) -> &str {
         self.authorization.value.trim_start_matches("Bearer ")
     }
@@ -209,7 +206,6 @@ impl TokenRequest {
         TokenScope { pack: self.limits.pack.clone(), client: Some(self.client) }
     }
 
-    /// Fetches a token.
     pub(super) async fn fetch(&self, world: &(impl World + ?Sized)) -> Result<AccessToken, WorldError> {
         self.read_token(&world.send_request(self.to_http()).await?)
     }

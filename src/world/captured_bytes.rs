@@ -20,7 +20,7 @@ pub struct CapturedBytes {
 struct ForErrors {
     /// The last bytes of truncated output, at most [`TAIL_BYTES`].
     tail: Vec<u8>,
-    /// The excerpt, where what a terminal obeys stands within the output: a secret around it shows itself without that.
+    /// The excerpt, where the output has what a terminal obeys: a secret around it shows itself without that.
     excerpt: Option<String>,
 }
 
@@ -40,7 +40,6 @@ impl CapturedBytes {
         CapturedBytes { for_errors: Some(Box::new(ForErrors { tail, excerpt: None })), ..self }
     }
 
-    /// Whether bytes are missing.
     pub fn is_truncated(&self) -> bool {
         self.missing_bytes > 0
     }
@@ -93,7 +92,7 @@ impl CapturedBytes {
         self.for_errors.as_ref().map_or(&[], |for_errors| &for_errors.tail)
     }
 
-    /// Removes secrets, and what is behind `limit`.
+    /// Removes secrets, and what is beyond `limit`.
     pub(super) fn redact(&mut self, redactor: &Redactor, limit: u64, end: InputEnd) {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let has_escapes = |bytes: &[u8]| bytes.iter().any(|byte| byte.is_ascii_control() && !b"\n\t".contains(byte));
@@ -182,7 +181,7 @@ pub fn printed_text(stdout: &CapturedBytes, stderr: &CapturedBytes) -> String {
     }
 }
 
-/// The same behind the words of how it ended.
+/// The same after the words of how it ended.
 pub fn printed_suffix(stdout: &CapturedBytes, stderr: &CapturedBytes) -> String {
     let printed = printed_text(stdout, stderr);
     if printed.is_empty() { printed } else { format!(":\n{printed}") }

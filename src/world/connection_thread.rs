@@ -22,7 +22,7 @@ const MAX_READ_TIME: Duration = Duration::from_secs(2);
 /// an end, keeps this thread busy, and no other: reading gives way after a hundred reads only, which may be 50 MB. They
 /// end with it.
 ///
-/// The HTTP client tells nobody of interim responses, nor how much it reads, so that a flood is known by the time of a
+/// The HTTP client does not report interim responses, nor how much it reads, so that a flood is known by the time of a
 /// core that it takes.
 pub(super) struct ConnectionThread {
     runtime: Option<Runtime>,
@@ -72,13 +72,20 @@ impl ConnectionThread {
         loop {
             sleep(CHECK_INTERVAL).await;
             let transfers = self.transfer_count.load(Ordering::Relaxed);
-            let used = timeout(MAX_READ_TIME, runtime.spawn(async { thread_cpu_time() })).await;
+            let used = timeout(
+                MAX_READ_TIME,
+                runtime.spawn(async {
+                    // The time of a core that the thread has taken.
+                    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+                }),
+            )
+            .await;
             let is_transferring =
                 self.transfers.load(Ordering::Relaxed) > 0 || self.transfer_count.load(Ordering::Relaxed) > transfers;
             match (used, before) {
                 _ if is_transferring => before = None,
                 (Err(_), _) => return,
-                (Ok(Ok(used)), Some((start, known))) if known == transfers => {
+                (Ok(Ok(used)), Some((start, transfers_then))) if transfers_then == transfers => {
                     if used.saturating_sub(start) >= MAX_CPU_TIME {
                         return;
                     }
@@ -87,11 +94,6 @@ impl ConnectionThread {
             }
         }
     }
-}
-
-/// The time of a core that this thread has taken.
-fn thread_cpu_time() -> Duration {
-    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
 impl Drop for ConnectionThread {

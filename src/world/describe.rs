@@ -49,7 +49,6 @@ pub(super) fn program_details(command: &ProgramCommand, redactor: &Redactor) -> 
     details
 }
 
-/// How a program ended.
 pub(super) fn program_end(output: &ProgramOutput) -> String {
     let status = match (output.exit_code, output.signal) {
         (Some(code), _) => format!("exit {code}"),
@@ -138,13 +137,10 @@ fn masked_url(url: &Url, request: &HttpRequest) -> String {
     let _ = (display_path.set_username(""), display_path.set_password(None));
     display_path.set_query(None);
     display_path.set_fragment(None);
-    let query =
-        url.query().map(|query| query_text(&format!("?{query}"), &request.secret_parameters)).unwrap_or_default();
-    format!("{display_path}{query}")
-}
-
-fn query_text(query: &str, secret_parameters: &[String]) -> String {
-    mask_parameters(query, |name, _| is_credential_name(name) || secret_parameters.iter().any(|secret| secret == name))
+    let is_secret =
+        |name: &str| is_credential_name(name) || request.secret_parameters.iter().any(|parameter| parameter == name);
+    let query = url.query().map(|query| mask_parameters(&format!("?{query}"), |name, _| is_secret(name)));
+    format!("{display_path}{}", query.unwrap_or_default())
 }
 
 fn header_value(header: &HttpHeader, redactor: &Redactor) -> String {

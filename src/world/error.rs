@@ -86,7 +86,6 @@ pub enum WorldError {
     /// It timed out, and was killed.
     #[error("timed out after {:?}{}", round_for_display(*after), printed_suffix(stdout, stderr))]
     TimedOut {
-        /// The time limit.
         after: Duration,
         /// The stdout of a program; empty for a request.
         stdout: CapturedBytes,
@@ -100,7 +99,6 @@ pub enum WorldError {
     ProgramLimit {
         /// How many programs may run at once.
         limit: usize,
-        /// The time limit.
         after: Duration,
     },
     /// Its output takes too much memory.
@@ -115,7 +113,6 @@ pub enum WorldError {
     /// The caller cancelled it.
     #[error("cancelled")]
     Cancelled,
-    /// The URL is invalid.
     #[error("invalid URL: {reason}")]
     InvalidUrl {
         /// The reason, without the URL.
@@ -147,17 +144,10 @@ pub enum WorldError {
     },
     /// The host name has no address.
     #[error("could not resolve host `{host}`")]
-    Dns {
-        /// The host.
-        host: String,
-    },
+    Dns { host: String },
     /// The host has no public address, and is not allowed.
     #[error("host `{host}` has a private address and is not listed in `allow`")]
-    PrivateAddress {
-        /// The host.
-        host: String,
-    },
-    /// The connection failed.
+    PrivateAddress { host: String },
     #[error("could not connect to {}`{host}`: {reason}", if *is_proxy { "the proxy " } else { "" })]
     Connect {
         /// The host, or that of the proxy.
@@ -175,29 +165,22 @@ pub enum WorldError {
         /// The host of the proxy.
         proxy: String,
     },
-    /// TLS failed.
     #[error("TLS connection to `{host}` failed: {reason}")]
     Tls {
-        /// The host.
         host: String,
         /// The TLS error.
         reason: String,
     },
     /// The connection broke, or the response is not HTTP.
     #[error("invalid or incomplete response from `{host}`")]
-    InvalidResponse {
-        /// The host.
-        host: String,
-    },
+    InvalidResponse { host: String },
     /// The body is not in the coding that the response names, or in one that is not known.
     #[error(
         "cannot decode the response from `{host}` with HTTP status {status}: {}",
         truncate(reason, MAX_REASON_CHARS)
     )]
     Undecodable {
-        /// The host.
         host: String,
-        /// The status.
         status: u16,
         /// The reason, with the coding.
         reason: String,
@@ -205,7 +188,6 @@ pub enum WorldError {
     /// The server is there, and does not respond.
     #[error("no response from `{host}`: {reason}")]
     NoResponse {
-        /// The host.
         host: String,
         /// What it does instead.
         reason: &'static str,
@@ -307,11 +289,6 @@ impl WorldError {
             WorldError::AfterRedirect(error) | WorldError::TokenRequest(error) => error.proxy_mut(),
             _ => None,
         }
-    }
-
-    /// The error of a request that was redirected, and thus sent.
-    pub(super) fn after_redirect(self) -> WorldError {
-        WorldError::AfterRedirect(Box::new(self))
     }
 
     /// The error of a request for an access token. Of these, some say so themselves.

@@ -18,7 +18,6 @@ pub struct HostPolicy {
 /// The addresses that a host may have.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum AllowedAddresses {
-    /// All.
     All,
     /// Public ones, and those of these networks.
     PublicOr(Vec<IpNet>),

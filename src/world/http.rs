@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
-use reqwest::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
 use reqwest::{Method, StatusCode};
 use tokio::io::AsyncBufReadExt;
 use tokio_util::io::StreamReader;
@@ -38,7 +38,6 @@ const MAX_COUNTED_BYTES: u64 = 16 << 20;
 pub struct HttpHeader {
     /// The name, in any case.
     pub name: String,
-    /// The value.
     pub value: String,
     /// Whether it is a credential, which redirects do not send to another origin, apart from those that are by their name.
     pub secret: bool,
@@ -68,7 +67,6 @@ impl std::fmt::Debug for HttpHeader {
     }
 }
 
-/// A request.
 #[derive(Clone)]
 pub struct HttpRequest {
     /// The method, in upper case.
@@ -81,7 +79,6 @@ pub struct HttpRequest {
     pub secret_parameters: Vec<String>,
     /// The headers; names may repeat.
     pub headers: Vec<HttpHeader>,
-    /// The body.
     pub body: Option<RequestBody>,
     /// Whether the body contains a credential, which redirects must not send to another origin.
     pub secret_body: bool,
@@ -111,7 +108,6 @@ pub struct HttpRequest {
     pub step: Option<String>,
     /// The proxy of its connection.
     pub proxy: Option<Arc<Proxy>>,
-    /// Cancels it.
     pub cancel: CancellationToken,
 }
 
@@ -152,7 +148,6 @@ impl HttpRequest {
 /// A response of any status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpResponse {
-    /// The status.
     pub status: u16,
     /// The headers by lower-case name, in order; names may repeat.
     pub headers: Vec<(String, String)>,
@@ -160,14 +155,12 @@ pub struct HttpResponse {
     pub body: CapturedBytes,
     /// The URL after redirects.
     pub url: Url,
-    /// Where it comes from.
     pub source: ResponseSource,
 }
 
 /// Where a response comes from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ResponseSource {
-    /// The server.
     #[default]
     Server,
     /// The cache; the server was not asked.
@@ -209,8 +202,10 @@ async fn follow_redirects(clients: &HttpClients, mut request: HttpRequest) -> Re
     let mut outgoing = OutgoingRequest::new(&mut request)?;
     for redirects in 0..=MAX_REDIRECTS {
         let response = send_hop(clients, &outgoing, &request.host_policy).await;
-        let response = if redirects == 0 { response } else { response.map_err(WorldError::after_redirect) }?;
-        let ResponseHead { response, in_flight } = response;
+        let ResponseHead { response, in_flight } = response.map_err(|error| match redirects {
+            0 => error,
+            _ => WorldError::AfterRedirect(Box::new(error)),
+        })?;
         let Some(location) = redirect_location(&response).filter(|_| request.follows_redirects) else {
             let reading = BodyReading { limit: request.read_limit(), decodes_text: request.decodes_text };
             let response = read_response(response, outgoing, reading).await?;
@@ -242,7 +237,9 @@ async fn send_hop<'c>(
     let mut response = send_by(&mut in_flight, outgoing).await?;
     if let Err(error) = &response
         && (is_unsent(error)
-            || in_flight.client.has_answered.load(Ordering::Relaxed) && outgoing.may_resend_on_new_connection(error))
+            || in_flight.client.has_answered.load(Ordering::Relaxed)
+                && outgoing.method.is_idempotent()
+                && is_closed_connection(error))
     {
         in_flight = clients.begin(PoolKey { keeps_connections: false, ..key }, &outgoing.tls)?;
         response = send_by(&mut in_flight, outgoing).await?;
@@ -295,13 +292,6 @@ async fn send_by(
     in_flight.send(request).await.map_err(|FloodError| WorldError::NoResponse { host: host.to_owned(), reason })
 }
 
-impl OutgoingRequest {
-    /// Whether the request may be sent again after `error`.
-    fn may_resend_on_new_connection(&self, error: &reqwest::Error) -> bool {
-        self.method.is_idempotent() && is_closed_connection(error)
-    }
-}
-
 fn redirect_location(response: &reqwest::Response) -> Option<String> {
     let moved = matches!(
         response.status(),
@@ -335,7 +325,9 @@ async fn read_response(
         WorldError::Undecodable { host, status: status.as_u16(), reason }
     };
     let codings = if has_body { ContentCodings::read(&headers).map_err(undecodable)? } else { Default::default() };
-    let length = content_length(&headers).filter(|_| codings.is_empty());
+    // The length of the body as it is sent.
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let length = length.filter(|_| codings.is_empty());
     let is_coded = !codings.is_empty();
     let body: BodyReader = Box::new(StreamReader::new(response.bytes_stream().map_err(io::Error::other)));
     let reading = async { read_body(codings.undo(body).await?, read_limit, length).await };
@@ -344,7 +336,7 @@ async fn read_response(
             Some(error) => classify_error(error, &outgoing.error_host()),
             None => undecodable(format!("its body is not `{}`, as its header says", written_codings(&headers))),
         })?;
-    // HTTP/2 servers may end a body early by a reset that is no error.
+    // HTTP/2 servers may end a body early by a reset that is not an error.
     if has_body && missing == 0 && length.is_some_and(|length| length > bytes.len() as u64) {
         return Err(WorldError::InvalidResponse { host: outgoing.error_host().host.to_owned() });
     }
@@ -369,7 +361,7 @@ async fn read_response(
     })
 }
 
-/// Reads so many bytes of a body, and counts those behind them. `length` is that of all, if it is known.
+/// Reads so many bytes of a body, and counts those after them. `length` is that of all, if it is known.
 async fn read_body(mut body: BodyReader, limit: usize, length: Option<u64>) -> io::Result<(Vec<u8>, u64)> {
     let (mut bytes, mut missing) = (Vec::new(), 0);
     loop {
@@ -389,9 +381,4 @@ async fn read_body(mut body: BodyReader, limit: usize, length: Option<u64>) -> i
             return Ok((bytes, missing));
         }
     }
-}
-
-/// The length of the body as it is sent.
-fn content_length(headers: &HeaderMap) -> Option<u64> {
-    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }

@@ -248,21 +248,20 @@ impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (allowed, looked_up) = (self.addresses.clone(), self.lookup.lookup(name.as_str().to_owned()));
         Box::pin(async move {
-            let all = looked_up.await.map_err(lookup_error)?;
-            let found = !all.is_empty();
-            let reachable: Vec<_> = all.into_iter().filter(|address| allowed.includes(*address)).collect();
+            // Why a name has no address: as the system says, if that is not about the name.
+            let failure = |error: io::Error| -> Box<dyn Error + Send + Sync> {
+                if is_out_of_files(&error) { error.into() } else { DnsError::NoAddress.into() }
+            };
+            let addresses = looked_up.await.map_err(failure)?;
+            let has_address = !addresses.is_empty();
+            let reachable: Vec<_> = addresses.into_iter().filter(|address| allowed.includes(*address)).collect();
             match reachable.is_empty() {
                 false => Ok(Box::new(reachable.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs),
-                true if found => Err(DnsError::PrivateOnly.into()),
+                true if has_address => Err(DnsError::PrivateOnly.into()),
                 true => Err(DnsError::NoAddress.into()),
             }
         })
     }
-}
-
-/// Why a name has no address: as the system says, if that is not about the name.
-fn lookup_error(error: io::Error) -> Box<dyn Error + Send + Sync> {
-    if is_out_of_files(&error) { error.into() } else { DnsError::NoAddress.into() }
 }
 
 /// Who an error is about.

@@ -35,7 +35,6 @@ struct OutputTail {
 }
 
 impl LatestLine {
-    /// Adds output.
     pub(super) fn push(&self, bytes: &[u8]) {
         self.state().push(bytes);
         self.changed.notify_one();

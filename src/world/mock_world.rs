@@ -23,7 +23,6 @@ use crate::redact::Redactor;
 /// How large a file may be that is kept as the body of a request.
 const MAX_KEPT_BODY_BYTES: u64 = 16 << 20;
 
-/// What a mock answers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MockReply {
     /// The end of a program.
@@ -35,11 +34,8 @@ pub enum MockReply {
 /// The response to a request, whatever its URL.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MockResponse {
-    /// The status.
     pub status: u16,
-    /// The headers.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: Vec<u8>,
 }
 
@@ -117,9 +113,7 @@ pub struct SentAction {
     pub stdin: Option<String>,
     /// The method of the request.
     pub method: Option<String>,
-    /// Its URL.
     pub url: Option<String>,
-    /// Its headers.
     pub headers: Vec<(String, String)>,
     /// Its body; that of `multipart/form-data` is not kept.
     pub body: Option<Vec<u8>>,
@@ -234,7 +228,11 @@ impl World for MockWorld {
             return real.run_program(command);
         }
         let ended = match reply {
-            Some(Some(MockReply::Program(output))) => Ok(truncate_output(output, command.max_output)),
+            Some(Some(MockReply::Program(output))) => Ok(ProgramOutput {
+                stdout: truncate_bytes(&output.stdout.bytes, command.max_output),
+                stderr: truncate_bytes(&output.stderr.bytes, command.max_output),
+                ..*output
+            }),
             _ => Err(self.refuse(format!("program `{}`", program_line(&command, &self.redactor)))),
         };
         if let (Ok(output), Some(latest_line)) = (&ended, &command.latest_line) {
@@ -290,14 +288,6 @@ impl World for MockWorld {
 
     fn needs_credentials(&self) -> bool {
         self.real.is_some()
-    }
-}
-
-fn truncate_output(output: &ProgramOutput, limit: u64) -> ProgramOutput {
-    ProgramOutput {
-        stdout: truncate_bytes(&output.stdout.bytes, limit),
-        stderr: truncate_bytes(&output.stderr.bytes, limit),
-        ..*output
     }
 }
 

@@ -8,7 +8,6 @@ use rustix::process::{Pid, getpid};
 pub(super) struct ProcessStat {
     /// The process group. Not a [`Pid`]: it is 0 if its leader is outside of this container.
     pub(super) group: i32,
-    /// The session, likewise.
     pub(super) session: i32,
 }
 
@@ -32,9 +31,6 @@ pub(super) fn is_same_pid_namespace() -> bool {
 pub(super) fn children() -> Vec<Pid> {
     let Ok(threads) = fs::read_dir("/proc/self/task") else { return Vec::new() };
     let lists = threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    lists.flat_map(|list| pids(&list)).collect()
-}
-
-fn pids(list: &str) -> Vec<Pid> {
-    list.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
+    let pid = |word: &str| Pid::from_raw(word.parse().ok()?);
+    lists.flat_map(|list| list.split_whitespace().filter_map(pid).collect::<Vec<_>>()).collect()
 }

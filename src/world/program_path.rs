@@ -48,7 +48,6 @@ pub(super) fn lacks_shebang(path: &Path) -> bool {
 /// The first line of a script.
 pub(super) struct Shebang {
     line: String,
-    /// The interpreter.
     pub(super) interpreter: String,
     /// The program that an interpreter `env` looks for.
     pub(super) named: Option<String>,

@@ -7,7 +7,6 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::budget::Caller;
 
-/// The default limit.
 const DEFAULT_MAX_PROGRAMS: usize = 64;
 
 /// A fair limit of all programs of a server.
@@ -66,7 +65,7 @@ impl ProgramPermits {
         if caller.programs.has_room(1, share) { limit } else { usize::try_from(share).unwrap_or(limit) }
     }
 
-    /// Waits for a permit. A caller that has its share waits for its own programs, and keeps nobody else waiting. Never
+    /// Waits for a permit. A caller that has its share waits for its own programs, and keeps no one else waiting. Never
     /// `None`, as the semaphore is not closed.
     pub(super) async fn acquire(&self, caller: &Arc<Caller>) -> Option<ProgramPermit> {
         caller.programs.take_one(|| caller.max_share(self.limit() as u64), &self.limit_changed).await;

@@ -37,9 +37,7 @@ const FINAL_DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 pub struct ProgramCommand {
     /// A name, found on the `PATH` of the program, or a path relative to `cwd`.
     pub program: String,
-    /// The arguments.
     pub args: Vec<OsString>,
-    /// The working folder.
     pub cwd: PathBuf,
     /// The working folder itself, where a link must not take its place.
     pub cwd_folder: Option<Arc<OwnedFd>>,
@@ -49,7 +47,6 @@ pub struct ProgramCommand {
     pub stdin: Option<Vec<u8>>,
     /// What it may reach: each of these holds.
     pub sandboxes: Vec<Arc<SandboxRules>>,
-    /// The time limit.
     pub timeout: Duration,
     /// How many bytes of stdout and of stderr are kept. More is read and counted: at full speed up to 64 times the limit
     /// (at least 16 MiB), then slowly, so that a flood costs no CPU.
@@ -62,7 +59,6 @@ pub struct ProgramCommand {
     pub latest_line: Option<Arc<LatestLine>>,
     /// The limits of the call, which its output is charged to while it runs.
     pub budget: Budget,
-    /// Cancels it.
     pub cancel: CancellationToken,
 }
 
@@ -97,9 +93,7 @@ impl ProgramCommand {
 /// The output and the exit status of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProgramOutput {
-    /// The stdout.
     pub stdout: CapturedBytes,
-    /// The stderr.
     pub stderr: CapturedBytes,
     /// The exit code, unless a signal killed it.
     pub exit_code: Option<i32>,

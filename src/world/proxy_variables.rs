@@ -49,11 +49,11 @@ impl ProxyVariables {
     /// The proxy for an `https` URL, if there is one.
     ///
     /// # Errors
-    /// The proxy is no `http` or `https` URL.
+    /// The proxy is not an `http` or `https` URL.
     pub fn proxy_for(&self, url: &Url) -> Result<Option<Arc<Proxy>>, WorldError> {
-        let Some(written) = self.proxy.as_ref().filter(|_| !self.is_without(url)) else { return Ok(None) };
-        let written = written.trim();
-        let with_scheme = if written.contains("://") { written.to_owned() } else { format!("http://{written}") };
+        let Some(address) = self.proxy.as_ref().filter(|_| !self.is_without(url)) else { return Ok(None) };
+        let address = address.trim();
+        let with_scheme = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
         let invalid = || WorldError::InvalidUrl { reason: "`HTTPS_PROXY` names no `http` or `https` proxy" };
         let parsed = Url::parse(&with_scheme).ok().filter(Url::has_host).ok_or_else(invalid)?;
         let mut policy = HostPolicy::default();

@@ -2,7 +2,7 @@
 
 use ring::rand::{SecureRandom, SystemRandom};
 
-/// A token that nobody guesses, in hexadecimal digits; `None` where the system has no randomness.
+/// A token that no one can guess, in hexadecimal digits; `None` where the system has no randomness.
 pub fn random_token() -> Option<String> {
     let mut bytes = [0; 24];
     SystemRandom::new().fill(&mut bytes).ok()?;

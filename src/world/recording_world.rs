@@ -30,7 +30,6 @@ const NEVER_RECORDED_HEADERS: [&str; 14] = [
     "via",
 ];
 
-/// An action that happened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedAction {
     /// The name of a mock of it: the id of its step, or else its kind.

@@ -26,21 +26,6 @@ impl RedactingWorld {
         Arc::new(RedactingWorld { redactor: redactor.clone(), world: world.clone() })
     }
 
-    fn redact_output(&self, mut finished: ProgramOutput, limit: u64) -> ProgramOutput {
-        let end = if finished.signal.is_some() { InputEnd::Interrupted } else { InputEnd::Complete };
-        finished.stdout.redact(&self.redactor, limit, end);
-        finished.stderr.redact(&self.redactor, limit, end);
-        finished
-    }
-
-    fn redact_program_error(&self, mut error: WorldError, limit: u64) -> WorldError {
-        if let WorldError::TimedOut { stdout, stderr, .. } = &mut error {
-            stdout.redact(&self.redactor, limit, InputEnd::Interrupted);
-            stderr.redact(&self.redactor, limit, InputEnd::Interrupted);
-        }
-        error
-    }
-
     fn redact_request_error(&self, mut error: WorldError, secret_host: Option<&str>) -> WorldError {
         if let Some(host) = error.host_mut().filter(|host| Some(host.as_str()) == secret_host) {
             *host = SECRET_PLACEHOLDER.to_owned();
@@ -106,10 +91,16 @@ impl World for RedactingWorld {
                 latest_line.redact_with(&self.redactor);
             }
             command.max_output = limit.saturating_add(self.redactor.lookahead() as u64);
-            let finished = self.world.run_program(command).await;
-            finished
-                .map(|finished| self.redact_output(finished, limit))
-                .map_err(|error| self.redact_program_error(error, limit))
+            let mut ended = self.world.run_program(command).await;
+            let (outputs, end) = match &mut ended {
+                Ok(ProgramOutput { signal: None, stdout, stderr, .. }) => ([stdout, stderr], InputEnd::Complete),
+                Ok(ProgramOutput { stdout, stderr, .. }) | Err(WorldError::TimedOut { stdout, stderr, .. }) => {
+                    ([stdout, stderr], InputEnd::Interrupted)
+                }
+                Err(_) => return ended,
+            };
+            outputs.into_iter().for_each(|output| output.redact(&self.redactor, limit, end));
+            ended
         })
     }
 

@@ -32,7 +32,6 @@ pub(super) struct OutgoingRequest {
 }
 
 impl OutgoingRequest {
-    /// Checks `request`.
     pub(super) fn new(request: &mut HttpRequest) -> Result<OutgoingRequest, WorldError> {
         check_url(&request.url)?;
         Ok(OutgoingRequest {

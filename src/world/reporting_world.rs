@@ -17,14 +17,12 @@ use crate::redact::Redactor;
 /// The beginning or the end of an action, without secrets.
 #[derive(Debug, Clone, Copy)]
 pub enum ActionReport<'a> {
-    /// It begins.
     Start {
         /// In one line.
         action: &'a str,
         /// The rest, indented, in whole lines.
         details: &'a str,
     },
-    /// It ended.
     End {
         /// In one line.
         action: &'a str,
@@ -32,7 +30,6 @@ pub enum ActionReport<'a> {
         end: &'a str,
         /// The response of a request, indented, in whole lines.
         details: &'a str,
-        /// How long it took.
         elapsed: Duration,
     },
 }

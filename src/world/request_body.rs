@@ -19,9 +19,7 @@ const LARGE_BYTES: usize = 1 << 20;
 /// The body of a request. Its files are opened anew each time it is sent.
 #[derive(Clone)]
 pub enum RequestBody {
-    /// Bytes.
     Bytes(Vec<u8>),
-    /// A file.
     File {
         /// The folder, which the path does not escape.
         folder: Folder,
@@ -39,18 +37,14 @@ pub struct BodyPart {
     pub name: String,
     /// The name of its file, if it is one.
     pub filename: Option<String>,
-    /// Its media type.
     pub mime_type: Option<String>,
-    /// Its content.
     pub content: PartContent,
 }
 
 /// The content of a part.
 #[derive(Clone)]
 pub enum PartContent {
-    /// Bytes.
     Bytes(Vec<u8>),
-    /// A file.
     File {
         /// The folder, which the path does not escape.
         folder: Folder,

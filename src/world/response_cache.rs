@@ -38,7 +38,7 @@ struct CachedResponses {
 
 struct CachedResponse {
     response: Arc<HttpResponse>,
-    /// How much was read behind the limit.
+    /// How much was read beyond the limit.
     lookahead: u64,
     received: Instant,
     last_use: u64,
@@ -76,7 +76,8 @@ impl ResponseCache {
         request: HttpRequest,
         slot: CacheSlot,
     ) -> Result<HttpResponse, WorldError> {
-        let waiting = self.join_fetch(slot.key);
+        let fetch = self.fetches().entry(slot.key).or_default().clone();
+        let waiting = WaitingFetch { cache: self, key: slot.key, fetch };
         let finished = waiting.fetch.finished.load(Ordering::Acquire);
         let lock = waiting.fetch.lock.lock().await;
         if let Some(response) = self.find_fresh(&slot) {
@@ -107,7 +108,10 @@ impl ResponseCache {
         let cached = cached.filter(|cached| make_conditional(&mut request, cached));
         let response = send(clients, request).await?;
         if let Some(cached) = cached.filter(|_| response.status == 304) {
-            self.responses().mark_fresh(&slot.key);
+            // The response is as good as new.
+            if let Some(cached) = self.responses().by_key.get_mut(&slot.key) {
+                cached.received = Instant::now();
+            }
             return Ok(slot.truncate(&cached, ResponseSource::Revalidated));
         }
         if is_storable(&response) {
@@ -129,11 +133,6 @@ impl ResponseCache {
     fn fetches(&self) -> MutexGuard<'_, HashMap<Key, Arc<Fetch>>> {
         self.fetches.lock()
     }
-
-    fn join_fetch(&self, key: Key) -> WaitingFetch<'_> {
-        let fetch = self.fetches().entry(key).or_default().clone();
-        WaitingFetch { cache: self, key, fetch }
-    }
 }
 
 /// Which response is wanted.
@@ -143,7 +142,7 @@ struct CacheSlot {
     max_age: Duration,
     /// How much of a body is read, the lookahead included.
     limit: u64,
-    /// How much of it is behind what the request may keep.
+    /// How much of it is beyond what the request may keep.
     lookahead: u64,
 }
 
@@ -186,11 +185,6 @@ impl CachedResponses {
         let cached = self.by_key.get_mut(key)?;
         cached.last_use = self.uses;
         Some(cached)
-    }
-
-    /// The response is as good as new.
-    fn mark_fresh(&mut self, key: &Key) {
-        self.by_key.get_mut(key).into_iter().for_each(|cached| cached.received = Instant::now());
     }
 
     fn insert(&mut self, key: Key, response: Arc<HttpResponse>, lookahead: u64) {

@@ -68,20 +68,18 @@ pub struct ClientIdentity {
 impl ClientIdentity {
     /// Reads a private key, and checks that it is that of the certificate.
     pub fn parse(certificates: Certificates, key_pem: &[u8]) -> Result<ClientIdentity, TlsFileError> {
-        let key = PrivateKeyDer::from_pem_slice(key_pem).map_err(|_| missing_key(key_pem))?;
+        let key = PrivateKeyDer::from_pem_slice(key_pem).map_err(|_| {
+            match String::from_utf8_lossy(key_pem).contains("ENCRYPTED") {
+                true => TlsFileError::EncryptedKey,
+                false => TlsFileError::NoKey,
+            }
+        })?;
         let digest = sha256(&[certificates.digest, sha256(key.secret_der())].concat());
         let key = CertifiedKey::from_der(certificates.list, key, &provider()).map_err(|error| match error {
             rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => TlsFileError::KeyMismatch,
             _ => TlsFileError::UnsupportedKey,
         })?;
         Ok(ClientIdentity { key: Arc::new(key), digest })
-    }
-}
-
-fn missing_key(pem: &[u8]) -> TlsFileError {
-    match String::from_utf8_lossy(pem).contains("ENCRYPTED") {
-        true => TlsFileError::EncryptedKey,
-        false => TlsFileError::NoKey,
     }
 }
 

@@ -40,7 +40,6 @@ impl TraceContext {
         TraceContext { tracestate: state.map(str::to_owned), ..self }
     }
 
-    /// Adds `baggage`.
     #[must_use]
     pub fn with_baggage(self, baggage: Option<&str>) -> TraceContext {
         let baggage = baggage.filter(|text| is_key_value_list(text, MAX_BAGGAGE_BYTES));

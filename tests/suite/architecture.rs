@@ -15,6 +15,9 @@ const TOP: &[&str] = &[
     "schemas", "src", "target", "tests",
 ];
 
+/// The rooms in which folders use each other in circles.
+const ROOMS_WITH_CIRCLES: &[&str] = &["catalog", "template"];
+
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
@@ -173,9 +176,9 @@ fn modules() -> Vec<String> {
     map.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';').map(str::to_owned)).collect()
 }
 
-/// The rooms that a use of `crate::` names: one, or several in braces.
-fn imported_modules(code: &str, at: usize) -> Vec<String> {
-    let rest = code[at + "crate::".len()..].trim_start();
+/// What a path names after its `::`: one name, or several in braces.
+fn names_in_path(rest: &str) -> Vec<String> {
+    let rest = rest.trim_start();
     let word =
         |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_' || *c == '*').collect::<String>();
     let Some(group) = rest.strip_prefix('{') else { return vec![word(rest)] };
@@ -214,7 +217,7 @@ fn module_uses_only_modules_above_it() {
             continue;
         };
         for at in source.code.match_indices("crate::").map(|(at, _)| at) {
-            for module in imported_modules(&source.code, at) {
+            for module in names_in_path(&source.code[at + "crate::".len()..]) {
                 // A macro of the crate, or the module itself, is no import of another.
                 let fine = order(&module).is_some_and(|there| there <= here);
                 if !fine {
@@ -224,6 +227,75 @@ fn module_uses_only_modules_above_it() {
         }
     }
     assert_none("imports that go down the map", &offenders);
+}
+
+/// The modules of a room in the order of its `mod` list, and which of them each name comes from that `mod.rs` imports.
+struct RoomMap {
+    modules: Vec<String>,
+    origins: BTreeMap<String, String>,
+}
+
+impl RoomMap {
+    fn read(code: &str) -> RoomMap {
+        let word = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+        let declared = places(code, "mod").map(|at| code[at + "mod".len()..].trim_start());
+        let declared = declared.filter(|rest| rest[word(rest).len()..].starts_with(';'));
+        let modules: Vec<String> = declared.map(word).collect();
+        let mut origins = BTreeMap::new();
+        for at in places(code, "use") {
+            let path: String = code[at + "use".len()..].chars().take_while(|c| *c != ';').collect();
+            let origin = word(path.trim_start());
+            if modules.contains(&origin) {
+                let names = path.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty());
+                origins.extend(names.map(|name| (name.to_owned(), origin.clone())));
+            }
+        }
+        RoomMap { modules, origins }
+    }
+
+    /// Where a module is in the list; a name that `mod.rs` imports counts as the module that it is from.
+    fn position(&self, name: &str) -> Option<usize> {
+        let module = self.origins.get(name).map_or(name, String::as_str);
+        self.modules.iter().position(|listed| listed == module)
+    }
+}
+
+#[test]
+fn folder_uses_only_folders_above_it_in_its_room() {
+    let sources = sources();
+    let mut offenders = Vec::new();
+    for room in modules().iter().filter(|room| !ROOMS_WITH_CIRCLES.contains(&room.as_str())) {
+        let folder = format!("src/{room}/");
+        let map = sources.iter().find(|source| source.path == format!("{folder}mod.rs")).unwrap();
+        let map = RoomMap::read(&map.code);
+        let is_folder = |position: usize| root().join(&folder).join(&map.modules[position]).is_dir();
+        for source in sources.iter().filter(|source| !source.is_test()) {
+            let Some(path) = source.path.strip_prefix(&folder) else { continue };
+            let Some(here) = map.position(path.split(['/', '.']).next().unwrap()) else { continue };
+            let mut prefixes = vec![format!("crate::{room}::")];
+            let is_below_room = path.matches('/').count() == usize::from(path.ends_with("/mod.rs"));
+            prefixes.extend(is_below_room.then(|| "super::".to_owned()));
+            for (prefix, at) in
+                prefixes.iter().flat_map(|prefix| places(&source.code, prefix).map(move |at| (prefix, at)))
+            {
+                for name in names_in_path(&source.code[at + prefix.len()..]) {
+                    let is_below = |there: &usize| *there > here && is_folder(here) && is_folder(*there);
+                    if map.position(&name).filter(is_below).is_some() {
+                        offenders.push(format!("{}:{}: `{prefix}{name}`", source.path, line_of(&source.code, at)));
+                    }
+                }
+            }
+        }
+    }
+    assert_none("uses of a folder below", &offenders);
+}
+
+#[test]
+fn room_map_reads_modules_and_imports() {
+    let map =
+        RoomMap::read("mod exit;\npub(super) mod output;\nmod tests {}\npub(crate) use output::{Output, log::Format};");
+    assert_eq!(map.modules, ["exit", "output"]);
+    assert_eq!(["Output", "Format", "exit", "Other"].map(|name| map.position(name)), [Some(1), Some(1), Some(0), None]);
 }
 
 #[test]
@@ -418,7 +490,7 @@ fn import_parser_is_correct() {
         ("crate::{\n  files::Folder,\n}", &["files"]),
         ("crate::*", &["*"]),
     ] {
-        assert_eq!(imported_modules(code, 0), modules, "{code}");
+        assert_eq!(names_in_path(&code["crate::".len()..]), modules, "{code}");
     }
     assert!(places("use rmcp::x; my_rmcp::y", "rmcp").eq([4]));
 }

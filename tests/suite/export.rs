@@ -305,7 +305,7 @@ fn export_overwrites_only_with_force() {
     let elsewhere = desk.fail(&["export", "mcpb", "-o", "gone/x.mcpb", "--program", "out/program"]);
     assert!(elsewhere.contains("cannot write `gone/x.mcpb`"), "{elsewhere}");
     let script = desk.fail(&["export", "mcpb", "-o", "x.mcpb", "--program", "folio.yaml"]);
-    assert!(script.contains("it is no program for Linux or macOS"), "{script}");
+    assert!(script.contains("it is not a program for Linux or macOS"), "{script}");
     desk.folder.write("folio.yaml", MANIFEST.replace("  version: \"1.4.0\"\n", ""));
     assert!(desk.fail(&["export", "mcpb", "-o", "x.mcpb"]).contains("the manifest has no version"));
 }
@@ -459,7 +459,7 @@ fn container_serves_over_http_and_not_as_root() {
     let desk = desk();
     let docker = ["export", "docker", "-o", "image", "--program", "out/program"];
     let refused = desk.fail(&docker);
-    assert!(refused.contains("everybody who reaches the container"), "{refused}");
+    assert!(refused.contains("everyone who reaches the container"), "{refused}");
     desk.folder.write("folio.yaml", format!("{MANIFEST}http: {{ token: \"{{{{env.API_TOKEN}}}}\" }}\n"));
     desk.folder.write(".env", "API_TOKEN=a-secret-value");
     let ran = output(desk.command(&docker).env("API_TOKEN", "a-secret-value"));

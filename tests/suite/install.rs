@@ -615,7 +615,7 @@ fn links_are_followed_and_read_only_files_refused() {
     fs::remove_file(machine.path("dotfiles/mcp.json")).unwrap();
     assert!(machine.fail(&["install", "cursor", "-f", "../desk"]).contains("a link that leads nowhere"));
     fs::create_dir(machine.path("dotfiles/mcp.json")).unwrap();
-    assert!(machine.fail(&["install", "cursor", "-f", "../desk"]).contains("no regular file"));
+    assert!(machine.fail(&["install", "cursor", "-f", "../desk"]).contains("not a regular file"));
 }
 
 /// Ends folio with a signal at its first write to a file.

@@ -295,7 +295,7 @@ fn files_of_projects_have_no_path_of_this_machine() {
     for (host, file, manifest) in SHARED {
         let before = machine.tree();
         let said = machine.ok(&["install", host, "--project", "-f", "desk"]);
-        assert!(said.contains("`folio` has to be on the PATH of everybody") && !said.contains("is new"), "{said}");
+        assert!(said.contains("`folio` has to be on the PATH of everyone") && !said.contains("is new"), "{said}");
         let text = machine.read(&format!("project/{file}"));
         assert!(text.contains(&format!("\"{manifest}\"")), "{host}: {text}");
         assert!(!text.contains(machine.path("").to_str().unwrap()) && !text.contains(FOLIO_BIN), "{host}: {text}");

@@ -1,22 +1,19 @@
-//! The configuration file of a host on disk, with its backup.
+//! The configuration file of a client on disk, with its backup.
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 
-use crate::cli::text_file::{ChangedSinceRead, replace_text_in, split};
+use crate::cli::text_file::{BYTE_ORDER_MARK, ChangedSinceRead, replace_text_in, split};
 use crate::diagnostic::one_line;
 use crate::files::{FileError, OverwritePolicy, WritableFolder};
-
-const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// How large a file may be.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The file of a host, as it was read.
+/// The file of a client, as it was read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
@@ -39,7 +36,7 @@ impl ConfigFile {
     /// Reads the file, which need not exist, and its backup.
     ///
     /// # Errors
-    /// It is no regular file, cannot be read, or is not UTF-8.
+    /// It is not a regular file, cannot be read, or is not UTF-8.
     pub(super) fn read(path: PathBuf) -> anyhow::Result<ConfigFile> {
         let (text, byte_order_mark) = read_text(&path)?.map_or((None, ""), |(text, mark)| (Some(text), mark));
         let backup = read_text(&backup_path(&path)).ok().flatten();
@@ -60,11 +57,6 @@ impl ConfigFile {
     /// The text, which is empty if the file does not exist.
     pub(super) fn text(&self) -> &str {
         self.text.as_deref().unwrap_or_default()
-    }
-
-    /// Whether others than its owner can read it.
-    pub(super) fn is_readable_by_others(&self) -> bool {
-        fs::metadata(&self.path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0)
     }
 
     /// Keeps other runs of folio away from the file; `None` if it or its backup is not as it was read any more. The folder
@@ -109,7 +101,7 @@ impl LockedFile<'_> {
             let cannot = || format!("cannot write the backup `{}`", self.file.display_backup_path());
             self.write_backup(backup).with_context(cannot)?;
         }
-        let written = match &self.file.text {
+        let outcome = match &self.file.text {
             Some(before) => replace_text_in(&self.folder, &self.name, before, text),
             None => {
                 self.folder.create(&self.name, private.then_some(0o600), text.as_bytes()).map_err(|error| match error {
@@ -119,13 +111,13 @@ impl LockedFile<'_> {
                 })
             }
         };
-        if written.is_err() && backup.is_some() {
+        if outcome.is_err() && backup.is_some() {
             let _ = self.remove_backup();
         }
-        written
+        outcome
     }
 
-    /// Writes the backup, in the place of an earlier one, with the permissions of the file.
+    /// Writes the backup, instead of an earlier one, with the permissions of the file.
     fn write_backup(&self, text: &str) -> anyhow::Result<()> {
         let _ = self.remove_backup();
         let (beside, name) = split(&backup_path(&self.file.path))?;
@@ -162,14 +154,14 @@ fn read_text(path: &Path) -> anyhow::Result<Option<(String, &'static str)>> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => bail!("its folder is a file"),
-        found => found?,
+        metadata => metadata?,
     };
-    let found = fs::metadata(path).map_err(|error| match error.kind() {
+    let metadata = fs::metadata(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => anyhow::anyhow!("it is a link that leads nowhere"),
         _ => error.into(),
     })?;
-    ensure!(found.is_file(), "it is no regular file");
-    ensure!(found.len() <= MAX_BYTES, "it is larger than 16 MiB");
+    ensure!(metadata.is_file(), "it is not a regular file");
+    ensure!(metadata.len() <= MAX_BYTES, "it is larger than 16 MiB");
     let text = match String::from_utf8(fs::read(path)?) {
         Ok(text) => text,
         Err(error) => {
@@ -186,6 +178,8 @@ fn read_text(path: &Path) -> anyhow::Result<Option<(String, &'static str)>> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

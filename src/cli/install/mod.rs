@@ -1,24 +1,28 @@
 //! `folio install` and `folio uninstall`: a server in the configuration files of clients.
 
+mod args;
 mod config_file;
-mod host_file;
+mod client_file;
 mod notes;
 mod server_summary;
-mod uninstall;
+pub(super) mod uninstall;
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 
-use super::text_file::ChangedSinceRead;
-use super::{Exit, InstallArgs, InstallTarget, Output};
-use crate::client_config::{ConfigScope, Host, Launch, ServerEntry, VariableSyntax};
+use crate::cli::manifest::EnvPair;
+use crate::cli::text_file::ChangedSinceRead;
+use crate::cli::{Exit, Output};
+use crate::client_config::{Client, ConfigScope, Launch, ServerEntry, VariableSyntax};
 use crate::diagnostic::{nearest, sanitize};
 use crate::load::ManifestLocation;
-use host_file::{HostFile, name_for};
+use args::InstallTarget;
+use client_file::{ClientFile, name_for};
 use notes::{backup_note, change_line, value_notes};
 use server_summary::{DEFAULT_PATH, ServerSummary, launch};
-pub(super) use uninstall::run as run_uninstall;
+
+pub(crate) use args::{InstallArgs, UninstallArgs};
 
 /// For how long a file is read again that others change meanwhile.
 const MAX_RETRY_TIME: Duration = Duration::from_secs(5);
@@ -44,7 +48,7 @@ pub(super) fn run(arguments: &InstallArgs, output: &Output) -> anyhow::Result<Ex
     let installation = Installation { arguments, summary, launch };
     installation.warn_of_undeclared(output);
     installation.warn_of_path(output);
-    for_each_host(target, output, |host, scope| installation.install(host, scope, output))
+    for_each_client(target, output, |client, scope| installation.install(client, scope, output))
 }
 
 /// Checks that there is a manifest, whose name is that of the server.
@@ -64,21 +68,23 @@ fn launch_of(target: &InstallTarget) -> anyhow::Result<Launch> {
 }
 
 /// Does something for each client, and says at the end for which it failed.
-fn for_each_host(
+fn for_each_client(
     target: &InstallTarget,
     output: &Output,
-    act: impl Fn(&'static Host, ConfigScope) -> anyhow::Result<()>,
+    act: impl Fn(&'static Client, ConfigScope) -> anyhow::Result<()>,
 ) -> anyhow::Result<Exit> {
     let (mut succeeded, mut failed) = (0, Vec::new());
-    for (nth, name) in target.hosts.iter().enumerate() {
-        let Some(host) = Host::named(name).filter(|_| !target.hosts.iter().take(nth).any(|other| other == name)) else {
+    for (nth, name) in target.clients.iter().enumerate() {
+        let Some(client) =
+            Client::named(name).filter(|_| !target.clients.iter().take(nth).any(|earlier| earlier == name))
+        else {
             continue;
         };
-        match act(host, target.scope().unwrap_or(host.default_scope())) {
+        match act(client, target.scope().unwrap_or(client.default_scope())) {
             Ok(()) => succeeded += 1,
             Err(error) => {
-                output.eprint_error(&error.context(host.name));
-                failed.push(host.name);
+                output.eprint_error(&error.context(client.name));
+                failed.push(client.name);
             }
         }
     }
@@ -95,7 +101,7 @@ struct Installation<'a> {
     launch: Launch,
 }
 
-/// Runs what reads a file and writes it, until nobody has changed it in between.
+/// Runs what reads a file and writes it, until it has not changed in between.
 fn retry_while_changed(run: impl Fn() -> anyhow::Result<Option<String>>) -> anyhow::Result<String> {
     let deadline = Instant::now() + MAX_RETRY_TIME;
     while Instant::now() < deadline {
@@ -110,23 +116,23 @@ fn retry_while_changed(run: impl Fn() -> anyhow::Result<Option<String>>) -> anyh
 }
 
 impl Installation<'_> {
-    fn install(&self, host: &'static Host, scope: ConfigScope, output: &Output) -> anyhow::Result<()> {
+    fn install(&self, client: &'static Client, scope: ConfigScope, output: &Output) -> anyhow::Result<()> {
         if self.arguments.print {
-            let file = HostFile::open(host, scope)?;
+            let file = ClientFile::open(client, scope)?;
             let server = self.entry_for(&file)?;
             let change = file.install(&server)?;
             let (path, shown) = (file.file.display_path(), file.entry_text(&server.name, &change.value)?);
             return output.print(&format!("{path}:\n{shown}"));
         }
-        output.print(&sanitize(&retry_while_changed(|| self.write(&HostFile::open(host, scope)?))?))
+        output.print(&sanitize(&retry_while_changed(|| self.write(&ClientFile::open(client, scope)?))?))
     }
 
-    /// Writes the file and its backup; `None` if somebody has changed it meanwhile.
-    fn write(&self, file: &HostFile) -> anyhow::Result<Option<String>> {
+    /// Writes the file and its backup; `None` if it has changed meanwhile.
+    fn write(&self, file: &ClientFile) -> anyhow::Result<Option<String>> {
         let server = self.entry_for(file)?;
         let change = file.install(&server)?;
         let Some(after) = &change.after else {
-            let (path, title, name) = (file.file.display_path(), file.host.title, &server.name);
+            let (path, title, name) = (file.file.display_path(), file.client.title, &server.name);
             let mut report = vec![format!("{title}: `{name}` is in {path} already")];
             report.extend(self.notes(file, &server, &change));
             return Ok(Some(report_text(&report)));
@@ -139,23 +145,23 @@ impl Installation<'_> {
         let mut report = vec![change_line(file, &server, &change)];
         report.extend(change.backup.as_ref().map(|backup| backup_note(file, backup)));
         if !had_folder && file.file.text.is_none() && !file.is_of_project() {
-            report.push(format!("its folder is new: is {} installed?", file.host.title));
+            report.push(format!("its folder is new: is {} installed?", file.client.title));
         }
         report.extend(value_notes(file, &server));
         report.extend(self.notes(file, &server, &change));
-        report.push(file.host.reload.to_owned());
+        report.push(file.client.reload.to_owned());
         Ok(Some(report_text(&report)))
     }
 
     /// Says which given variables the manifest does not declare: folio reads some itself, and programs may read others.
     fn warn_of_undeclared(&self, output: &Output) {
         let Some(declared) = &self.summary.declared else { return };
-        for (name, _) in self.arguments.env.iter().map(|pair| pair.parts()) {
-            if name.starts_with("FOLIO_") || declared.iter().any(|known| known == name) {
+        for EnvPair { name, .. } in &self.arguments.env {
+            if name.starts_with("FOLIO_") || declared.contains(name) {
                 continue;
             }
-            let known = nearest(name, declared.iter().map(String::as_str));
-            let hint = known.map(|known| format!(": did you mean `{known}`?")).unwrap_or_default();
+            let near = nearest(name, declared.iter().map(String::as_str));
+            let hint = near.map(|near| format!(": did you mean `{near}`?")).unwrap_or_default();
             output.eprint(&sanitize(&format!("warning: the manifest does not declare `{name}`{hint}\n")));
         }
     }
@@ -177,28 +183,27 @@ impl Installation<'_> {
     }
 
     /// The server as this client is told of it.
-    fn entry_for(&self, file: &HostFile) -> anyhow::Result<ServerEntry> {
-        let host = file.host;
+    fn entry_for(&self, file: &ClientFile) -> anyhow::Result<ServerEntry> {
+        let client = file.client;
         let is_program = matches!(self.launch, Launch::Program { .. });
         ensure!(
             is_program || self.arguments.env.is_empty(),
             "`--env` is for a server that the client starts\nhelp: set the variables where the server runs"
         );
-        let values = self.arguments.env.iter().map(|pair| pair.parts());
-        let values: Vec<(String, String)> = values.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let forwarded_variables = match host.variables {
+        let values = self.arguments.env.iter().map(|pair| (pair.name.clone(), pair.value.clone())).collect();
+        let forwarded_variables = match client.variables {
             VariableSyntax::None => Vec::new(),
             _ if !is_program => Vec::new(),
             _ => self.missing(true).map(str::to_owned).collect(),
         };
-        let name = name_for(host, self.arguments.target.name.as_deref(), &self.summary.name)?;
+        let name = name_for(client, self.arguments.target.name.as_deref(), &self.summary.name)?;
         let (description, launch) = (self.summary.description.clone(), file.launch_here(&self.launch));
         Ok(ServerEntry { name, description, launch, values, forwarded_variables })
     }
 
     /// The declared variables without a value: those that are required, or the others.
     fn missing(&self, required: bool) -> impl Iterator<Item = &str> {
-        let is_given = |name: &str| self.arguments.env.iter().any(|pair| pair.parts().0 == name);
+        let is_given = |name: &str| self.arguments.env.iter().any(|pair| pair.name == name);
         let declared = self.summary.variables.iter().filter(move |variable| variable.required == required);
         declared.map(|variable| variable.name.as_str()).filter(move |name| !is_given(name))
     }

@@ -7,9 +7,9 @@ use anyhow::{Context, ensure};
 
 use crate::catalog::listing::Lists;
 use crate::catalog::{BridgedLists, UnacceptedCatalog, build, missing_lists};
-use crate::cli::env_pair::environment;
-use crate::cli::folio_path::folio_path;
-use crate::cli::{EnvPair, Exit, Output};
+use crate::cli::manifest::{EnvPair, environment};
+use crate::cli::process::folio_path;
+use crate::cli::{Exit, Output};
 use crate::client_config::Launch;
 use crate::load::{LoadedPacks, MANIFEST_NAMES, ManifestLocation, load};
 use crate::manifest::{EnvEntry, EnvVariable};
@@ -17,7 +17,6 @@ use crate::manifest::{EnvEntry, EnvVariable};
 /// Where folio serves, if a manifest does not say.
 pub(super) const DEFAULT_PATH: &str = "/mcp";
 
-/// The server.
 pub(super) struct ServerSummary {
     pub(super) name: String,
     pub(super) description: String,
@@ -51,7 +50,7 @@ impl ServerSummary {
         let packs = loaded.packs.iter();
         let declared = packs.flat_map(|pack| pack.manifest.env.iter().map(|(name, _)| name.value.clone())).collect();
         let built = build(loaded);
-        output.add_secrets(&built);
+        output.set_redactor(built.redactor.clone());
         let Some(catalog) = built.catalog.filter(|_| !built.report.has_errors()) else {
             output.eprint_report(&built.report);
             return Ok(Err(Exit::Failure));
@@ -96,7 +95,7 @@ fn declared_variables(loaded: &LoadedPacks) -> Vec<DeclaredVariable> {
     without_default.map(|(name, keys)| DeclaredVariable { name, required: is_required(&keys) }).collect()
 }
 
-/// How a host starts the server of a manifest, which need not exist any more.
+/// How a client starts the server of a manifest, which need not exist any more.
 ///
 /// # Errors
 /// A path is not UTF-8.

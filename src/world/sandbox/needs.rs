@@ -57,9 +57,9 @@ pub fn program_needs(program: &Path, search_path: &OsStr) -> Vec<ProgramNeed> {
 /// The programs in the first line of a script: its interpreter, and what `env` looks for.
 fn interpreters(program: &Path, search_path: &OsStr) -> Vec<PathBuf> {
     let Some(Shebang { interpreter, named, .. }) = Shebang::read(program) else { return Vec::new() };
-    let mut found = vec![PathBuf::from(interpreter)];
-    found.extend(named.and_then(|name| find_program(name.as_ref(), search_path)));
-    found
+    let mut programs = vec![PathBuf::from(interpreter)];
+    programs.extend(named.and_then(|name| find_program(name.as_ref(), search_path)));
+    programs
 }
 
 /// The folder `lib` beside the `bin` of a program.

@@ -48,7 +48,8 @@ async fn serve(socket: Rc<UnixStream>) -> io::Result<()> {
         orphans: OrphanReaper::new_subreaper(),
         kill_tokens: RefCell::default(),
     });
-    spawn_local(sweep_orphans(programs.clone()));
+    let swept = programs.clone();
+    spawn_local(async move { swept.orphans.sweep().await });
     let mut inbox = RequestDecoder::default();
     loop {
         while let Some((request, pipes)) = inbox.next() {
@@ -85,10 +86,6 @@ async fn write_replies(
         }
     }
     Ok(())
-}
-
-async fn sweep_orphans(programs: Rc<SupervisedPrograms>) {
-    programs.orphans.sweep().await;
 }
 
 /// The programs of one server.

@@ -144,7 +144,6 @@ impl Drop for Supervisor {
     }
 }
 
-/// Starts the supervisor process.
 fn spawn_supervisor_process(program: &Path, socket: UnixStream) -> io::Result<SupervisorProcess> {
     let orphans = OrphanReaper::new_subreaper();
     let mut command = Command::new(program);

@@ -11,7 +11,6 @@ use super::main_loop::KILL_TIMEOUT;
 #[cfg(target_os = "linux")]
 use crate::world::procfs;
 
-/// The pause between sweeps.
 const SWEEP_PAUSE: Duration = Duration::from_millis(1);
 /// The pause between sweeps without waiters.
 const IDLE_SWEEP_PAUSE: Duration = Duration::from_millis(50);
@@ -27,12 +26,6 @@ pub(super) struct OrphanReaper {
     killed_since: RefCell<HashMap<Pid, Instant>>,
 }
 
-/// Makes this process the subreaper of its descendants.
-pub(super) fn become_subreaper() {
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-}
-
 /// The outcome of a sweep.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SweepOutcome {
@@ -46,14 +39,14 @@ enum SweepOutcome {
 impl OrphanReaper {
     /// Creates it for the programs that this process will start. Existing children are not orphans.
     pub(super) fn new_subreaper() -> OrphanReaper {
-        become_subreaper();
         let orphans = OrphanReaper::default();
+        #[cfg(target_os = "linux")]
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         #[cfg(target_os = "linux")]
         orphans.leaders.borrow_mut().extend(procfs::children());
         orphans
     }
 
-    /// Adds a running program.
     pub(super) fn add_leader(&self, leader: Pid) {
         self.leaders.borrow_mut().insert(leader);
     }

@@ -25,7 +25,6 @@ const LENGTH_BYTES: usize = size_of::<u32>();
 /// A program to start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::world) struct StartRequest {
-    /// Its path.
     pub(in crate::world) program: OsString,
     /// Its first argument.
     pub(in crate::world) arg0: OsString,
@@ -72,10 +71,6 @@ impl ChildDescriptors {
         DescriptorLayout { has_stdin: self.stdin.is_some(), sandboxes: self.sandbox.len(), has_cwd: self.cwd.is_some() }
     }
 
-    fn into_descriptors(self) -> Vec<OwnedFd> {
-        self.stdin.into_iter().chain([self.stdout, self.stderr]).chain(self.sandbox).chain(self.cwd).collect()
-    }
-
     /// Takes the descriptors of a program from those that have arrived.
     fn take(layout: DescriptorLayout, descriptors: &mut VecDeque<OwnedFd>) -> Option<ChildDescriptors> {
         Some(ChildDescriptors {
@@ -88,7 +83,6 @@ impl ChildDescriptors {
     }
 }
 
-/// A request to send.
 pub(super) struct QueuedRequest {
     bytes: Vec<u8>,
     pipes: Vec<OwnedFd>,
@@ -99,7 +93,8 @@ pub(super) struct QueuedRequest {
 impl QueuedRequest {
     pub(super) fn start(id: u64, start: StartRequest, pipes: ChildDescriptors) -> QueuedRequest {
         let request = SupervisorRequest::Start(id, Box::new(start), pipes.layout());
-        QueuedRequest { pipes: pipes.into_descriptors(), ..QueuedRequest::new(&request) }
+        let descriptors = pipes.stdin.into_iter().chain([pipes.stdout, pipes.stderr]).chain(pipes.sandbox);
+        QueuedRequest { pipes: descriptors.chain(pipes.cwd).collect(), ..QueuedRequest::new(&request) }
     }
 
     /// A request without descriptors.

@@ -1,0 +1,71 @@
+//! The manifest that a command works on: its file, its variables, and how it is loaded and built.
+
+mod env_pair;
+mod manifest_file;
+mod variable_commands;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::catalog::{BuildOutcome, Catalog, build};
+use crate::cli::Output;
+use crate::cli::process::{build_runtime, new_world};
+use crate::diagnostic::{Report, render_lines};
+use crate::load::{CommandOutputs, EnvSource, LoadedPacks, ManifestLocation, ParsedFiles, load, load_again};
+use crate::redact::SECRET_PLACEHOLDER;
+
+pub(crate) use env_pair::{EnvPair, environment};
+pub(crate) use manifest_file::ManifestFile;
+pub(crate) use variable_commands::VariableCommands;
+
+/// Loads and builds a manifest, and lets `output` remove its secrets.
+pub(crate) fn load_and_build(location: &ManifestLocation, output: &Output) -> BuildOutcome {
+    build_loaded(load(location, &EnvSource::Process), output)
+}
+
+/// Builds what was loaded, and lets `output` remove its secrets.
+pub(crate) fn build_loaded(loaded: LoadedPacks, output: &Output) -> BuildOutcome {
+    let built = build(loaded);
+    output.set_redactor(built.redactor.clone());
+    built
+}
+
+/// Loads a manifest whose variables may come from commands, which are run.
+pub(crate) fn load_with_commands(location: &ManifestLocation, environment: &EnvSource) -> anyhow::Result<LoadedPacks> {
+    let (runtime, world) = (build_runtime()?, Arc::new(new_world()));
+    let mut commands = VariableCommands::new(world.clone(), CancellationToken::new());
+    let loaded = runtime.block_on(commands.load(location, environment, false, &ParsedFiles::default()));
+    world.shut_down();
+    Ok(loaded)
+}
+
+/// Loads a manifest whose commands are not run: what each would print is a placeholder.
+pub(crate) fn load_without_commands(location: &ManifestLocation) -> LoadedPacks {
+    let loaded = load(location, &EnvSource::Process);
+    let mut outputs = CommandOutputs::default();
+    for command in &loaded.load_context.commands {
+        outputs.insert(command.clone(), Ok(SECRET_PLACEHOLDER.to_owned()));
+    }
+    load_again(location, &EnvSource::Process, &outputs, &ParsedFiles::default())
+}
+
+/// A fingerprint of everything that was read, listed and reported, and of secrets; files of a root count by size and time.
+pub(crate) fn load_fingerprint(report: &Report, catalog: Option<&Catalog>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for source in report.sources.iter() {
+        source.path().as_os_str().hash(&mut hasher);
+        source.text().hash(&mut hasher);
+    }
+    render_lines(report).hash(&mut hasher);
+    catalog.map(|catalog| catalog.redactor().as_ref()).hash(&mut hasher);
+    for resource in catalog.iter().flat_map(|catalog| &catalog.lists().resources) {
+        let modified = resource.info.annotations.as_ref().and_then(|annotations| annotations.last_modified.as_ref());
+        (&resource.uri, resource.size, modified).hash(&mut hasher);
+    }
+    for file in catalog.iter().flat_map(|catalog| &catalog.lists().skills).flat_map(|skill| &skill.resources) {
+        (&file.uri, &file.digest).hash(&mut hasher);
+    }
+    hasher.finish()
+}

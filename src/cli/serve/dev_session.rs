@@ -1,0 +1,349 @@
+//! What `folio dev` says of reloads, calls and clients: on stderr, and to the page.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
+use parking_lot::Mutex;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::dev::DevPageOptions;
+use super::manifest_reload::ReportedWarnings;
+use crate::action::LogLevel;
+use crate::catalog::{
+    BridgePolicy, BridgedLists, BuildOutcome, Catalog, ClientProfile, KnownClient, ServingMode, build,
+};
+use crate::cli::Output;
+use crate::dev_page::DevPageEvents;
+use crate::diagnostic::{
+    Report, TerminalStyle, count_noun, one_line, render_frames, render_json, render_text, summary,
+};
+use crate::files::Folder;
+use crate::load::{EnvSource, ManifestLocation, load};
+use crate::redact::Redactor;
+use crate::server::{Changes, ClientName, RequestObserver, RequestRecord, SharedServer};
+
+/// The name by which the page introduces itself.
+const PAGE_CLIENT: &str = "folio-page";
+
+/// The most bytes of what was sent or answered that an event holds.
+const MAX_EVENT_BYTES: usize = 64 << 10;
+
+/// How many problems the page lists; the summary counts them all.
+const MAX_SHOWN_PROBLEMS: usize = 200;
+
+/// How many clients of single requests are told apart.
+const MAX_SEEN_CLIENTS: usize = 1000;
+
+/// A session of an author at work.
+pub(super) struct DevSession {
+    pub(super) output: Output,
+    pub(super) page: Option<DevPageOptions>,
+    pub(super) events: DevPageEvents,
+    /// Whether the last load failed.
+    has_errors: AtomicBool,
+    /// Whether a manifest was ever served, and not its errors alone.
+    had_valid_catalog: AtomicBool,
+    /// The warnings of the last load.
+    reported: Mutex<ReportedWarnings>,
+    /// The clients of single requests that were seen already.
+    seen_clients: Mutex<HashSet<ClientName>>,
+    /// The catalog whose schemas the page has.
+    shown_catalog: Mutex<Option<Arc<Catalog>>>,
+}
+
+/// A reload that is published.
+pub(super) struct PublishedReload<'a> {
+    pub(super) changes: &'a Changes,
+    pub(super) elapsed_ms: u128,
+    /// Whether a line is due, though nothing changed for clients.
+    pub(super) should_log: bool,
+}
+
+impl DevSession {
+    pub(super) fn new(output: Output, page: Option<DevPageOptions>) -> DevSession {
+        DevSession {
+            output,
+            page,
+            events: DevPageEvents::default(),
+            has_errors: AtomicBool::new(false),
+            had_valid_catalog: AtomicBool::new(false),
+            reported: Mutex::default(),
+            seen_clients: Mutex::default(),
+            shown_catalog: Mutex::default(),
+        }
+    }
+
+    /// Reports the first load, and returns what is served: the manifest, or its errors.
+    pub(super) fn start(&self, built: &BuildOutcome, catalog: Option<Arc<Catalog>>) -> anyhow::Result<Arc<Catalog>> {
+        let is_good = catalog.is_some();
+        let catalog = match catalog {
+            Some(catalog) => catalog,
+            None => problems_catalog(built)?,
+        };
+        self.had_valid_catalog.store(is_good, Ordering::Release);
+        self.has_errors.store(!is_good, Ordering::Release);
+        self.print_report(&built.report);
+        if !is_good {
+            tracing::error!(target: "folio::dev", "manifest has errors: serving only `{PROBLEMS_URI}` until they are fixed");
+        }
+        self.publish_state(built, is_good.then_some(&catalog));
+        Ok(catalog)
+    }
+
+    pub(super) fn report_reload(&self, built: &BuildOutcome, catalog: &Arc<Catalog>, reload: &PublishedReload<'_>) {
+        let was_broken = self.has_errors.swap(false, Ordering::AcqRel);
+        self.had_valid_catalog.store(true, Ordering::Release);
+        let PublishedReload { changes, elapsed_ms, should_log } = reload;
+        if was_broken || changes.has_changes() || *should_log {
+            self.print_report(&built.report);
+            let words = match changes.has_changes() {
+                true => changes.to_string(),
+                false => "no list changed".to_owned(),
+            };
+            let prefix = if was_broken { "fixed, " } else { "" };
+            tracing::info!(target: "folio::reload", "{prefix}reloaded in {elapsed_ms} ms: {words}");
+            let event = json!({ "type": "reload", "changes": words, "fixed": was_broken, "elapsedMs": elapsed_ms });
+            self.publish(event);
+        }
+        self.publish_state(built, Some(catalog));
+    }
+
+    /// Reports that a manifest is broken, and serves its errors, if there was never anything else.
+    pub(super) fn report_rejection(&self, built: &BuildOutcome, shared_server: &SharedServer) {
+        self.has_errors.store(true, Ordering::Release);
+        self.print_report(&built.report);
+        let counted = summary(&built.report);
+        if self.had_valid_catalog.load(Ordering::Acquire) {
+            tracing::error!(target: "folio::reload", "not reloaded: keeping the last good version");
+            shared_server
+                .publish_log(LogLevel::Error, format!("not reloaded, keeping the last good version: {counted}"));
+            self.publish_state(built, Some(&shared_server.catalog()));
+        } else {
+            match problems_catalog(built) {
+                Ok(catalog) => drop(shared_server.replace(catalog)),
+                Err(error) => self.output.eprint_error(&error),
+            }
+            tracing::error!(target: "folio::reload", "not reloaded: still serving `{PROBLEMS_URI}` alone");
+            shared_server
+                .publish_log(LogLevel::Error, format!("the manifest is broken: {counted}; read {PROBLEMS_URI}"));
+            self.publish_state(built, None);
+        }
+        self.publish(json!({ "type": "reload", "changes": format!("broken: {counted}"), "broken": true }));
+    }
+
+    /// Prints the errors of a load, the warnings that the last load did not have, and how many it had too.
+    fn print_report(&self, report: &Report) {
+        let (new, old_count) = self.reported.lock().take_new(report);
+        if new.has_errors() || new.has_warnings() {
+            self.output.eprint_report(&new);
+        }
+        if old_count > 0 {
+            tracing::info!(target: "folio::dev", "{} as before", count_noun(old_count, "warning"));
+        }
+    }
+
+    fn publish(&self, mut event: Value) {
+        if self.page.is_none() {
+            return;
+        }
+        set(&mut event, "time", now_ms());
+        self.events.publish(&event);
+    }
+
+    /// Publishes the state to the page: the schemas that are others than those of the last state, or all to a new page.
+    fn publish_state(&self, built: &BuildOutcome, catalog: Option<&Arc<Catalog>>) {
+        if self.page.is_none() {
+            return;
+        }
+        let before = std::mem::replace(&mut *self.shown_catalog.lock(), catalog.cloned());
+        let state = state(built, catalog.map(AsRef::as_ref));
+        let (whole, catalog, redactor) = (state.clone(), catalog.cloned(), built.redactor.clone());
+        let change = || to_text(state, schema_changes(before.as_deref(), catalog.as_deref()), &redactor);
+        let (shown_catalog, secrets) = (catalog.clone(), redactor.clone());
+        let whole = move || to_text(whole.clone(), schema_changes(None, shown_catalog.as_deref()), &secrets);
+        self.events.publish_state(change, Arc::new(whole));
+    }
+
+    fn is_new(&self, client: &ClientName) -> bool {
+        let mut seen_clients = self.seen_clients.lock();
+        if seen_clients.len() >= MAX_SEEN_CLIENTS {
+            seen_clients.clear();
+        }
+        seen_clients.insert(client.clone())
+    }
+}
+
+impl RequestObserver for DevSession {
+    fn on_request_end(&self, record: &RequestRecord) {
+        let calls = matches!(record.method, "prompts/get" | "tools/call" | "resources/read");
+        let is_preview = record.client.name == PAGE_CLIENT && record.method != "tools/call";
+        if calls && !is_preview {
+            tracing::info!(target: "folio::dev", "{}", call_line(record));
+        }
+        if self.page.is_none() || is_preview {
+            return;
+        }
+        let mut shown = record.clone();
+        truncate_value(&mut shown.params);
+        truncate_value(&mut shown.response);
+        let mut event = serde_json::to_value(shown).unwrap_or_default();
+        set(&mut event, "type", "call");
+        self.publish(event);
+    }
+
+    fn on_client_connected(&self, client: &ClientName) {
+        tracing::info!(target: "folio::dev", "client {} connected", client_label(client));
+        self.publish(json!({ "type": "client", "client": client, "state": "connected" }));
+    }
+
+    fn on_client_request(&self, client: &ClientName) {
+        if client.name != PAGE_CLIENT && self.is_new(client) {
+            self.on_client_connected(client);
+        }
+    }
+
+    fn on_client_disconnected(&self, client: &ClientName) {
+        tracing::info!(target: "folio::dev", "client {} disconnected", client_label(client));
+        self.publish(json!({ "type": "client", "client": client, "state": "disconnected" }));
+    }
+}
+
+/// The line of a call: `claude-code: get greet: ok, 3 ms`.
+fn call_line(record: &RequestRecord) -> String {
+    let verb = match record.method {
+        "tools/call" => "call",
+        "prompts/get" => "get",
+        _ => "read",
+    };
+    let reason = record.reason.as_deref().and_then(|reason| reason.lines().next());
+    let reason = reason.map(|reason| format!(": {}", crate::diagnostic::truncate(reason, 300))).unwrap_or_default();
+    let client = one_line(crate::diagnostic::truncate(&record.client.name, 64).as_ref()).into_owned();
+    let name = crate::diagnostic::truncate(&record.name, 256);
+    format!("{client}: {verb} {name}: {}, {} ms{reason}", record.outcome, record.elapsed_ms)
+}
+
+fn client_label(client: &ClientName) -> String {
+    let label = format!("{} {}", client.name, client.version);
+    crate::diagnostic::truncate(label.trim(), 128).into_owned()
+}
+
+/// Replaces what is too large for an event by a note.
+fn truncate_value(value: &mut Value) {
+    let bytes = value.to_string().len();
+    if bytes > MAX_EVENT_BYTES {
+        *value = json!({ "omitted": format!("{bytes} bytes") });
+    }
+}
+
+/// A client of the page's switch.
+#[derive(Serialize)]
+struct ClientView {
+    #[serde(flatten)]
+    profile: &'static ClientProfile,
+    bridged: BridgedLists,
+}
+
+impl ClientView {
+    fn new(client: KnownClient, bridge: BridgePolicy) -> ClientView {
+        ClientView { profile: client.profile(), bridged: bridge.lists_for_known(client.missing_lists()) }
+    }
+}
+
+/// What the page shows of a load that MCP has no words for, but for schemas.
+fn state(built: &BuildOutcome, catalog: Option<&Catalog>) -> Value {
+    let bridge = catalog.map(|catalog| catalog.server().bridge).unwrap_or_default();
+    let clients: Vec<ClientView> = KnownClient::ALL.iter().map(|client| ClientView::new(*client, bridge)).collect();
+    json!({
+        "type": "state",
+        "clients": clients,
+        "server": catalog.map(|catalog| &catalog.server().name),
+        "broken": built.report.has_errors(),
+        "problems": problems(&built.report),
+        "summary": summary(&built.report),
+        "time": now_ms(),
+    })
+}
+
+/// The schemas of a catalog that are others than `before`, and the names of those that are gone. Where there is nothing
+/// before, all of them.
+fn schema_changes(before: Option<&Catalog>, now: Option<&Catalog>) -> Value {
+    let change = |select: fn(&Catalog) -> Schemas<'_>| {
+        let before = before.map(select).unwrap_or_default();
+        let mut now = now.map(select).unwrap_or_default();
+        let removed: Vec<&str> = before.keys().filter(|name| !now.contains_key(*name)).copied().collect();
+        now.retain(|name, schema| before.get(name).is_none_or(|old| !std::ptr::eq(*old, *schema) && *old != *schema));
+        json!({ "changed": now, "gone": removed })
+    };
+    json!({ "whole": before.is_none(), "prompts": change(prompt_schemas), "templates": change(template_schemas) })
+}
+
+/// Schemas by name or template.
+type Schemas<'c> = BTreeMap<&'c str, &'c Map<String, Value>>;
+
+fn prompt_schemas(catalog: &Catalog) -> Schemas<'_> {
+    catalog.prompt_schemas().filter(|(_, schema)| schema.contains_key("properties")).collect()
+}
+
+fn template_schemas(catalog: &Catalog) -> Schemas<'_> {
+    catalog.template_schemas().collect()
+}
+
+/// The event of a state, without secrets.
+fn to_text(mut state: Value, schemas: Value, redactor: &Redactor) -> Arc<str> {
+    set(&mut state, "schemas", schemas);
+    let message = redactor.redact_message(state.to_string().into_bytes());
+    String::from_utf8_lossy(&message).into()
+}
+
+/// The first problems, each with its frame, and the path by which an editor opens its file.
+fn problems(report: &Report) -> Value {
+    let mut problems: Vec<Value> = serde_json::from_str(&render_json(report)).unwrap_or_default();
+    problems.truncate(MAX_SHOWN_PROBLEMS);
+    for (problem, frame) in problems.iter_mut().zip(render_frames(report, TerminalStyle::default())) {
+        set(problem, "frame", frame);
+        let file = problem.get("file").and_then(Value::as_str);
+        if let Some(path) = file.and_then(|file| std::path::absolute(file).ok()) {
+            set(problem, "path", path.to_string_lossy());
+        }
+    }
+    problems.into()
+}
+
+/// Sets a key of an object.
+fn set(object: &mut Value, key: &str, value: impl Into<Value>) {
+    if let Some(object) = object.as_object_mut() {
+        object.insert(key.to_owned(), value.into());
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or_default()
+}
+
+/// Where the errors of a manifest are that cannot be served.
+const PROBLEMS_URI: &str = "folio://problems";
+
+/// A catalog of one resource: what is wrong.
+fn problems_catalog(built: &BuildOutcome) -> anyhow::Result<Arc<Catalog>> {
+    let text = render_text(&built.report, TerminalStyle::default());
+    let manifest = json!({
+        "folio": 1,
+        "server": { "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") },
+        "resources": { "problems": {
+            "uri": PROBLEMS_URI,
+            "description": "What is wrong with the manifest; its entries appear once it is fixed",
+            "mimeType": "text/plain",
+            "file": "problems.txt",
+        } },
+    });
+    let files = BTreeMap::from([
+        ("folio.yaml".to_owned(), manifest.to_string().into_bytes()),
+        ("problems.txt".to_owned(), built.redactor.redact_text(&text).into_owned().into_bytes()),
+    ]);
+    let location = ManifestLocation::in_memory(Folder::in_memory(files));
+    build(load(&location, &EnvSource::Process)).accept(&ServingMode::Local).ok().context("the errors cannot be served")
+}
