@@ -132,7 +132,10 @@ fn without_tests(code: &str) -> String {
     let mut code = code.to_owned();
     while let Some(at) = code.find("#[cfg(test)]") {
         let rest = &code[at..];
+        let item = &rest["#[cfg(test)]".len()..];
+        let is_field = item.find(['(', '{', ';', ',']).is_some_and(|first| item[first..].starts_with(','));
         let end = match (rest.find('{'), rest.find(';')) {
+            _ if is_field => at + rest.find(',').map_or(rest.len(), |comma| comma + 1),
             (Some(open), semicolon) if semicolon.is_none_or(|semicolon| open < semicolon) => at + block_end(rest, open),
             (_, Some(semicolon)) => at + semicolon + 1,
             _ => code.len(),
