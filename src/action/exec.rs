@@ -154,7 +154,7 @@ impl ActionKind for ExecAction {
             let mut prepared = self.options.prepare(&program, context)?;
             self.push_arguments(context.scope, &mut prepared).map(|()| prepared)
         };
-        let prepared = context.scope.budget().run_repeatable(prepare)??;
+        let prepared = context.scope.budget().run(prepare)??;
         self.options.run(prepared, program.rsplit('/').next().unwrap_or(&program), context).await
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::csv::{CsvFault, CsvFields};
 use super::outcome::{ActionError, OutcomeBody, parse_body};
-use crate::budget::{Budget, MAX_MEMORY, MemoryCharge, json_memory_size};
+use crate::budget::{self, Budget, BudgetExceeded, MAX_MEMORY, json_memory_size};
 use crate::world::CapturedBytes;
 use crate::yaml::Spanned;
 
@@ -16,8 +16,6 @@ use crate::yaml::Spanned;
 const MAX_ITEMS: usize = 1_000_000;
 /// How many columns a CSV may have.
 const MAX_COLUMNS: usize = 16_384;
-/// How much work a value counts as, beside its bytes.
-const WORK_PER_VALUE: usize = 64;
 /// How many bytes the names of columns may take in all rows of a CSV together.
 const MAX_COLUMN_NAME_BYTES: usize = 32 << 20;
 
@@ -33,15 +31,6 @@ pub enum ParseFormat {
     Csv,
     /// The lines, as texts.
     Lines,
-}
-
-/// What bounds the parsing of an output.
-#[derive(Clone, Copy)]
-pub(super) struct ParseLimits<'a> {
-    /// That of the call.
-    pub(super) budget: &'a Budget,
-    /// How many bytes of output are kept.
-    pub(super) max_output: u64,
 }
 
 /// How an action parses its output.
@@ -68,7 +57,7 @@ impl OutputFormat {
     }
 
     /// At most about how many bytes the value of output takes, in the outcome and in its body.
-    pub(super) fn memory_size(self, output: &[u8]) -> usize {
+    fn memory_size(self, output: &[u8]) -> usize {
         let is_json = match self {
             OutputFormat::Detect => matches!(output.trim_ascii_start().first(), Some(b'{' | b'[')),
             OutputFormat::Fixed(_) | OutputFormat::JsonIfValid => true,
@@ -77,33 +66,31 @@ impl OutputFormat {
         if is_json { json_memory_size(output).saturating_mul(2) } else { 0 }
     }
 
-    /// Charges for the value of output before it is parsed. What only looks like JSON stays text where there is no room for
-    /// its value. `effect` says in errors what was done.
+    /// Holds memory for the value of output before it is parsed. What only looks like JSON stays text where there is no room
+    /// for its value. `effect` says in errors what was done.
     ///
     /// # Errors
-    /// As those of [`Budget::charge_memory`], and a value that is needed and has no room.
-    pub(super) fn reserve(
+    /// As those of [`Budget::hold_when_free`], and a value that is needed and has no room.
+    pub(super) async fn hold_value(
         self,
         output: &[u8],
-        memory: &mut MemoryCharge,
+        budget: &Budget,
         effect: &str,
     ) -> Result<OutputFormat, ActionError> {
-        let size = self.memory_size(output);
-        match self {
-            _ if memory.has_room_for(size) => {}
-            OutputFormat::Detect => return Ok(OutputFormat::Unparsed),
-            _ => {
+        match budget.hold_when_free(self.memory_size(output)).await {
+            Ok(()) => Ok(self),
+            Err(BudgetExceeded::Memory) if self == OutputFormat::Detect => Ok(OutputFormat::Unparsed),
+            Err(BudgetExceeded::Memory) => {
                 let found = format!("output too large to parse: its {} bytes", output.len());
                 let words =
                     format!("{found} take more memory as values than the {} MiB of a call\n{effect}", MAX_MEMORY >> 20);
-                return Err(ActionError::message(words));
+                Err(ActionError::message(words))
             }
+            Err(why) => Err(ActionError::limit_error_after(why, effect)),
         }
-        memory.grow(size).map_err(|why| ActionError::limit_error_after(why, effect))?;
-        Ok(self)
     }
 
-    /// Parses output: its value, if any, and the body of the outcome.
+    /// Parses output of which at most `limit` bytes are kept: its value, if any, and the body of the outcome.
     ///
     /// # Errors
     /// It is not of this format, or truncated, or the call ends.
@@ -111,9 +98,8 @@ impl OutputFormat {
         self,
         bytes: &CapturedBytes,
         mime_type: Option<&str>,
-        limits: ParseLimits<'_>,
+        limit: u64,
     ) -> Result<(Option<Value>, OutcomeBody), ActionError> {
-        let limit = limits.max_output;
         let parse_items = match self {
             OutputFormat::Detect => return parse_body(bytes, mime_type, false, limit),
             OutputFormat::Unparsed => return Ok((None, OutcomeBody::Text(bytes.to_display_text()))),
@@ -130,25 +116,25 @@ impl OutputFormat {
             return Err(ActionError::TruncatedOutput { missing: bytes.missing_bytes, limit });
         }
         let text = bytes.text().ok_or_else(|| ActionError::message("invalid output: not UTF-8".to_owned()))?;
-        let list = Value::Array(parse_items(text, limits.budget)?);
+        let list = Value::Array(parse_items(text)?);
         let shown = list.to_string();
         Ok((Some(list.clone()), OutcomeBody::Json(list, shown)))
     }
 }
 
-fn parse_lines(text: &str, budget: &Budget) -> Result<Vec<Value>, ActionError> {
+fn parse_lines(text: &str) -> Result<Vec<Value>, ActionError> {
     let mut items = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
-        budget.charge_work(line.len() + WORK_PER_VALUE)?;
+        budget::tick()?;
         push_item(&mut items, Value::from(line), number)?;
     }
     Ok(items)
 }
 
-fn parse_json_lines(text: &str, budget: &Budget) -> Result<Vec<Value>, ActionError> {
+fn parse_json_lines(text: &str) -> Result<Vec<Value>, ActionError> {
     let mut items = Vec::new();
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
-        budget.charge_work(line.len() + WORK_PER_VALUE)?;
+        budget::tick()?;
         let value = serde_json::from_str(line).map_err(|error| {
             // The position is within the line.
             let reason = error.to_string().replace(" at line 1 column ", " at column ");
@@ -159,13 +145,13 @@ fn parse_json_lines(text: &str, budget: &Budget) -> Result<Vec<Value>, ActionErr
     Ok(items)
 }
 
-fn parse_csv(text: &str, budget: &Budget) -> Result<Vec<Value>, ActionError> {
+fn parse_csv(text: &str) -> Result<Vec<Value>, ActionError> {
     let mut csv = CsvFields::new(text);
-    let Some((names, _)) = next_record(&mut csv, budget)? else { return Ok(Vec::new()) };
+    let Some((names, _)) = next_record(&mut csv)? else { return Ok(Vec::new()) };
     check_columns(&names)?;
     let name_bytes: usize = names.iter().map(|name| name.len() + size_of::<Value>()).sum();
     let mut items = Vec::new();
-    while let Some((fields, line)) = next_record(&mut csv, budget)? {
+    while let Some((fields, line)) = next_record(&mut csv)? {
         if fields.len() != names.len() {
             let reason = format!("expected {} fields, found {}", names.len(), fields.len());
             return Err(invalid("CSV", line, &reason));
@@ -205,10 +191,10 @@ fn invalid(format: &str, line: usize, reason: &str) -> ActionError {
 }
 
 /// The next record of a CSV, with the line that it begins in.
-fn next_record(csv: &mut CsvFields<'_>, budget: &Budget) -> Result<Option<(Vec<String>, usize)>, ActionError> {
+fn next_record(csv: &mut CsvFields<'_>) -> Result<Option<(Vec<String>, usize)>, ActionError> {
     let (mut fields, mut first_line) = (Vec::new(), None);
     for field in csv {
-        budget.charge_work(field.range.len() + WORK_PER_VALUE)?;
+        budget::tick()?;
         let quoted_lines = field.text.matches('\n').count();
         match field.fault {
             Some(CsvFault::UnclosedQuote) => return Err(invalid("CSV", field.line, "unclosed quote")),
@@ -233,7 +219,7 @@ mod tests {
     use serde_json::json;
 
     fn csv(text: &str) -> Result<Value, String> {
-        parse_csv(text, &Budget::default()).map(Value::Array).map_err(|error| error.to_string())
+        parse_csv(text).map(Value::Array).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -264,7 +250,7 @@ mod tests {
         ] {
             assert_eq!(csv(text), Err(reason.to_owned()), "{text:?}");
         }
-        let error = parse_json_lines("1\n\n{\n", &Budget::default()).unwrap_err().to_string();
+        let error = parse_json_lines("1\n\n{\n").unwrap_err().to_string();
         assert!(error.starts_with("invalid JSON in line 3 of the output: EOF while parsing"), "{error}");
         let wide = format!("{}\n{}", "n".repeat(1 << 20), "x\n".repeat(40));
         assert!(csv(&wide).unwrap_err().contains("line 34"), "the names of columns are bounded");

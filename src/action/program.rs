@@ -10,12 +10,12 @@ use super::arg_max::ArgSize;
 use super::exit_messages::ExitMessages;
 use super::literal_credential::warn_literal_field;
 use super::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, with_json};
-use super::parse::{OutputFormat, ParseLimits};
+use super::parse::OutputFormat;
 use super::stdin::Stdin;
 use super::stream_progress::report_lines;
 use super::working_folder::WorkingFolder;
 use super::{ClientUse, Step, code_injection, sandbox};
-use crate::budget::{BudgetExceeded, MemoryCharge};
+use crate::budget::BudgetExceeded;
 use crate::compile::{Compiler, Exposure, SandboxRules, SandboxUse};
 use crate::diagnostic::Code;
 use crate::template::{EnvSlot, RenderError, Shape, Template};
@@ -198,15 +198,10 @@ impl ProgramOptions {
         };
         let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
         let budget = context.scope.budget();
-        // As bytes and as texts, of which the outcome is charged later.
-        let mut memory = MemoryCharge::new(budget);
-        let values = self.format.memory_size(&finished.stdout.bytes);
-        // And twice to show it.
-        budget.reserve_when_free(size.saturating_mul(5).saturating_add(values)).await.map_err(output_limit_error)?;
-        memory.grow(size.saturating_mul(3)).map_err(output_limit_error)?;
-        let limits = ParseLimits { budget, max_output: context.run.max_output };
-        let outcome = budget.run_sized(size, || self.to_outcome(name, finished, limits))??;
-        drop(memory);
+        // As bytes, in the fields of the outcome, and as its body.
+        budget.hold_when_free(size.saturating_mul(3)).await.map_err(output_limit_error)?;
+        let format = self.format.hold_value(&finished.stdout.bytes, budget, ALREADY_RUN_NOTE).await;
+        let outcome = budget.run(|| self.to_outcome(name, finished, format, context.run.max_output))??;
         self.with_message(outcome, context)
     }
 
@@ -232,24 +227,23 @@ impl ProgramOptions {
         &self,
         program: &str,
         finished: ProgramOutput,
-        limits: ParseLimits<'_>,
+        format: Result<OutputFormat, ActionError>,
+        max_output: u64,
     ) -> Result<ActionOutcome, ActionError> {
         let failed = match finished.exit_code {
             Some(code) if self.ok_exit.contains(&code) => None,
             _ => Some(exit_failure(program, &finished)),
         };
-        let mut memory = MemoryCharge::new(limits.budget);
-        let reserved = self.format.reserve(&finished.stdout.bytes, &mut memory, ALREADY_RUN_NOTE);
         let parse = |format: OutputFormat| {
-            let parsed = format.parse(&finished.stdout, None, limits);
+            let parsed = format.parse(&finished.stdout, None, max_output);
             let printed = || printed_text(&finished.stdout, &finished.stderr);
             parsed.map_err(|error| error.about_output(&program_effect(finished.exit_code), &printed()))
         };
         let (json, body) = match failed {
-            None => parse(reserved?)?,
+            None => parse(format?)?,
             // What a failure prints may have another form.
             Some(_) => {
-                let parsed = reserved.and_then(|format| parse(format).or_else(|_| parse(OutputFormat::Detect)));
+                let parsed = format.and_then(|format| parse(format).or_else(|_| parse(OutputFormat::Detect)));
                 (parsed.ok().and_then(|(json, _)| json), OutcomeBody::None)
             }
         };

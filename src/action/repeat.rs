@@ -10,7 +10,6 @@ use serde_json::Value;
 use super::condition::argument_shape;
 use super::run_plan::PlannedStep;
 use super::{ActionContext, ActionError, ActionOutcome, OutcomeBody, Step};
-use crate::budget::{BudgetExceeded, MAX_MEMORY, memory_size};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::template::{ListItems, ListSlot, ScopeShape, Shape, Template};
@@ -81,9 +80,10 @@ impl StepRepetition {
                 items.len()
             )));
         }
+        let scope = context.scope.nested();
         let repetition = RepeatedStepRun {
             step,
-            context,
+            context: &ActionContext { scope: &scope, ..*context },
             started_at: Instant::now(),
             client_wait_at_start: context.run.client_wait.total(),
         };
@@ -99,9 +99,11 @@ impl StepRepetition {
             if outcome.failure.is_some() {
                 return Ok(outcome);
             }
-            all.insert(index, outcome, context)?;
+            all.insert(index, outcome);
         }
-        Ok(all.into_outcome())
+        let outcome = all.into_outcome();
+        scope.budget().leave(context.scope.budget(), outcome.memory_size());
+        Ok(outcome)
     }
 }
 
@@ -144,23 +146,13 @@ impl RepeatedStepRun<'_> {
 #[derive(Default)]
 struct ItemOutcomes {
     outcomes: BTreeMap<usize, ActionOutcome>,
-    /// Their size. Items that run at the same time release more of the budget than their own.
-    held_bytes: usize,
 }
 
 impl ItemOutcomes {
-    fn insert(&mut self, index: usize, outcome: ActionOutcome, context: &ActionContext<'_>) -> Result<(), ActionError> {
-        let note = outcome.note.as_ref().map_or(0, String::len);
-        let size = memory_size(&outcome.value).saturating_add(outcome.body.size()).saturating_add(note);
-        self.held_bytes = self.held_bytes.saturating_add(size);
-        if self.held_bytes as u64 > MAX_MEMORY {
-            return Err(BudgetExceeded::Memory.into());
-        }
-        context.scope.budget().charge_memory(size)?;
+    fn insert(&mut self, index: usize, outcome: ActionOutcome) {
         // The rest is of no further use.
         let ActionOutcome { value, body, note, .. } = outcome;
         self.outcomes.insert(index, ActionOutcome { note, ..ActionOutcome::success(value, body) });
-        Ok(())
     }
 
     fn into_outcome(self) -> ActionOutcome {

@@ -278,17 +278,22 @@ impl RunPlan {
 /// Runs a single action, from its beginning if it waited for the client.
 async fn run_single(action: &Action, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
     let checkpoint = context.checkpoint.and_then(|checkpoint| checkpoint.inner.as_deref());
-    let budget = context.scope.budget();
-    let mark = budget.memory_mark();
-    let outcome = action.execute(&ActionContext { checkpoint, ..*context }).await;
-    budget.release_to(mark, outcome.as_ref().map_or(0, ActionOutcome::memory_size));
-    let ended = outcome.map_err(|error| match error {
+    let ended = execute(action, &ActionContext { checkpoint, ..*context }).await;
+    let ended = ended.map_err(|error| match error {
         ActionError::InputRequired(pending) => {
             ActionError::InputRequired(Box::new(nest_questions(*pending, Checkpoint::default())))
         }
         other => other,
     });
     ended.map(|outcome| ActionOutcome { stdout: None, ..outcome })
+}
+
+/// Runs an action. What its templates and programs wrote ends with it, and its outcome is held until the call ends.
+async fn execute(action: &Action, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    let scope = context.scope.nested();
+    let outcome = action.execute(&ActionContext { scope: &scope, ..*context }).await;
+    scope.budget().leave(context.scope.budget(), outcome.as_ref().map_or(0, ActionOutcome::memory_size));
+    outcome
 }
 
 /// The questions of a step, as those of the run around it.
@@ -311,7 +316,7 @@ struct RunState {
     time_left: Duration,
     had_side_effects: bool,
     last_outcome: ActionOutcome,
-    /// The size of the last outcome, as it is charged.
+    /// The size of the last outcome, as it is held.
     last_size: usize,
     stdouts: StepStdouts,
 }
@@ -332,7 +337,7 @@ impl RunState {
     /// Keeps the outcome of a step: for later steps under its id, and as the last one.
     fn store_outcome(&mut self, step: &PlannedStep, outcome: ActionOutcome) -> Result<(), ActionError> {
         if let Some(id) = &step.id {
-            self.scope.budget().charge_memory(memory_size(&outcome.value))?;
+            self.scope.budget().hold(memory_size(&outcome.value))?;
             self.scope.set_step(id.clone(), outcome.value.clone());
         }
         let size = outcome.memory_size();
@@ -421,11 +426,8 @@ impl StepListRun<'_> {
         let checkpoint = resumed.and_then(|checkpoint| checkpoint.inner.as_deref());
         let id = step.id.as_deref();
         let context = ActionContext { run, scope, timeout: *time_left, checkpoint, stdouts: Some(stdouts), step: id };
-        let mark = scope.budget().memory_mark();
         let mut outcome = step.execute(&context).await;
-        // The rendered templates of the step are no longer held.
         let stdout = outcome.as_mut().ok().and_then(|outcome| outcome.stdout.take());
-        scope.budget().release_to(mark, outcome.as_ref().map_or(0, ActionOutcome::memory_size));
         if let (Some(stdout), Some(id)) = (stdout, step.id.as_ref().filter(|_| step.keeps_stdout)) {
             stdouts.insert(id, stdout, scope)?;
         }
@@ -485,9 +487,8 @@ impl PlannedStep {
 
     /// Runs its action once.
     pub(super) async fn execute_once(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        context.scope.budget().return_unused();
         self.marker.iter().for_each(CoverageMarker::hit);
-        let ended = self.action.execute(context).await;
+        let ended = execute(&self.action, context).await;
         if self.continues_on_failure { on_fail::into_tolerated_outcome(ended) } else { ended }
     }
 }

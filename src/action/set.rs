@@ -59,12 +59,19 @@ impl ActionKind for SetAction {
     }
 
     async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        context.scope.budget().run(|| self.evaluate(context))?
+    }
+}
+
+impl SetAction {
+    fn evaluate(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let mut all = Map::new();
         for (name, value) in &self.values {
             all.insert(name.clone(), value.evaluate(&format!("{}.{name}", self.path), context)?);
         }
         let all = Value::Object(all);
-        context.scope.budget().charge_memory(memory_size(&all).saturating_mul(2))?;
+        // A second time as a value, and as text.
+        context.scope.budget().hold(memory_size(&all).saturating_mul(2))?;
         let text = all.to_string();
         Ok(ActionOutcome::success(all.clone(), OutcomeBody::Json(all, text)))
     }
@@ -107,10 +114,10 @@ impl NamedValue {
 
     /// The value of a path.
     fn evaluate(&self, path: &str, context: &ActionContext<'_>) -> Result<Value, ActionError> {
-        let (value, budget) = (self.template.render(context.scope)?, context.scope.budget());
+        let value = self.template.render(context.scope)?;
         let Some(select) = &self.select else { return Ok(value) };
-        let found = select.apply(&value, budget).map_err(|error| error.at_path(path))?;
-        if let Some(hint) = select.hint(&value, &found, budget) {
+        let found = select.apply(&value).map_err(|error| error.at_path(path))?;
+        if let Some(hint) = select.hint(&value, &found) {
             context.run.world.hint_to_author(&format!("`select` of `{path}` in `{}`: {hint}", context.run.entry_name));
         }
         Ok(found)

@@ -57,9 +57,9 @@ pub(super) enum Stdin {
 pub struct StepStdouts(BTreeMap<String, Arc<CapturedBytes>>);
 
 impl StepStdouts {
-    /// Keeps the stdout of a step, charged to the call.
+    /// Keeps the stdout of a step, which the call holds.
     pub(super) fn insert(&mut self, id: &str, stdout: CapturedBytes, scope: &Scope) -> Result<(), ActionError> {
-        scope.budget().charge_memory(stdout.bytes.len())?;
+        scope.budget().hold(stdout.bytes.len())?;
         self.0.insert(id.to_owned(), Arc::new(stdout));
         Ok(())
     }
@@ -88,7 +88,7 @@ impl Stdin {
         compiler.template(&text, Exposure::Private).map(Stdin::Template)
     }
 
-    /// The bytes, charged to the call.
+    /// The bytes, which the call holds.
     pub(super) fn bytes(&self, context: &ActionContext<'_>) -> Result<Vec<u8>, ActionError> {
         match self {
             Stdin::Template(template) => render(template, context.scope),
@@ -155,7 +155,7 @@ fn step_bytes(id: &str, context: &ActionContext<'_>) -> Result<Vec<u8>, ActionEr
             stdout.missing_bytes, context.run.max_output
         )));
     }
-    charge(stdout.bytes.len(), context.scope)?;
+    hold(stdout.bytes.len(), context.scope)?;
     Ok(stdout.bytes.clone())
 }
 
@@ -163,7 +163,7 @@ fn step_bytes(id: &str, context: &ActionContext<'_>) -> Result<Vec<u8>, ActionEr
 fn render(template: &Template<TextSlot>, scope: &Scope) -> Result<Vec<u8>, ActionError> {
     template.check_output_notes(scope)?;
     if let Some(Value::String(text)) = template.single_path().and_then(|path| scope.get(path)) {
-        charge(text.len(), scope)?;
+        hold(text.len(), scope)?;
         return Ok(text.as_bytes().to_vec());
     }
     match template.render(scope) {
@@ -175,9 +175,9 @@ fn render(template: &Template<TextSlot>, scope: &Scope) -> Result<Vec<u8>, Actio
     }
 }
 
-/// Charges bytes, and names `stdin` where they are too many.
-fn charge(bytes: usize, scope: &Scope) -> Result<(), ActionError> {
-    scope.budget().charge_memory(bytes).map_err(|error| match error {
+/// Holds bytes, and names `stdin` where they are too many.
+fn hold(bytes: usize, scope: &Scope) -> Result<(), ActionError> {
+    scope.budget().hold(bytes).map_err(|error| match error {
         BudgetExceeded::Memory => ActionError::message(format!("invalid `stdin` of {bytes} bytes: {error}")),
         other => other.into(),
     })

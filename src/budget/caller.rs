@@ -22,7 +22,7 @@ pub struct Caller {
     kind: CallerKind,
     /// Running programs.
     pub programs: Share,
-    /// Bytes of values.
+    /// Bytes of outputs.
     pub(super) memory: Share,
     /// Calls that block.
     pub(super) blocking_calls: Share,

@@ -7,8 +7,8 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::block_in_place;
 
+use super::BudgetExceeded;
 use super::caller::Caller;
-use super::{BudgetExceeded, MIN_GUARANTEED_MEMORY};
 
 /// From how many bytes on a message is read and written where it may block.
 const LARGE_MESSAGE_BYTES: u64 = 256 << 10;
@@ -16,7 +16,7 @@ const LARGE_MESSAGE_BYTES: u64 = 256 << 10;
 const LARGE_REDACTED_BYTES: u64 = 32 << 10;
 /// How many calls may block at once: each needs a thread.
 const MAX_BLOCKING_CALLS: usize = 128;
-/// How many bytes of values all calls may hold together.
+/// How many bytes of outputs all calls may hold together.
 const MAX_MEMORY_BYTES: u64 = 256 << 20;
 
 /// The usage of all calls of a server.
@@ -76,7 +76,7 @@ impl Capacity {
     /// Lets other calls have the memory of one that waits for its client, as long as not too much is held so. It stays
     /// in the share of its caller.
     pub(super) fn try_suspend(&self, bytes: u64) -> bool {
-        let can_suspend = bytes <= MIN_GUARANTEED_MEMORY || try_add(&self.suspended_bytes, bytes);
+        let can_suspend = try_add(&self.suspended_bytes, bytes);
         if can_suspend {
             self.memory_bytes.fetch_sub(bytes, Relaxed);
         }
@@ -86,9 +86,7 @@ impl Capacity {
     /// Counts it again.
     pub(super) fn resume(&self, bytes: u64) {
         self.memory_bytes.fetch_add(bytes, Relaxed);
-        if bytes > MIN_GUARANTEED_MEMORY {
-            self.suspended_bytes.fetch_sub(bytes, Relaxed);
-        }
+        self.suspended_bytes.fetch_sub(bytes, Relaxed);
     }
 
     /// Waits for the permit, first come first served.

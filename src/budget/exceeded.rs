@@ -2,19 +2,13 @@
 
 use std::time::Duration;
 
-use super::{MAX_MEMORY, MAX_WORK};
+use super::MAX_MEMORY;
 
 const MIB: u64 = 1 << 20;
 
 /// The limit of a call that is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BudgetExceeded {
-    /// Work.
-    #[error(
-        "work limit exceeded: more than {} MiB read and written; send or request less",
-        MAX_WORK / MIB
-    )]
-    Work,
     /// Memory.
     #[error(
         "memory limit exceeded: more than {} MiB held at once; send or request less",
@@ -33,9 +27,6 @@ pub enum BudgetExceeded {
     /// All calls together exceed a limit.
     #[error("the server is busy with other calls; try again later")]
     Busy,
-    /// It must restart where it may block; never shown.
-    #[error("needs a blocking thread")]
-    NeedsBlockingThread,
 }
 
 /// A time limit in words: what is left of a limit is not told to the nanosecond.

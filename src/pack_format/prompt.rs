@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::dotprompt::DotpromptTemplate;
 use super::shell_words;
 use super::template_text::ValueCollector;
-use crate::budget::{Budget, BudgetExceeded};
+use crate::budget::{self, BudgetExceeded};
 use crate::diagnostic::{Code, Report};
 use crate::manifest::{MAX_ARGUMENTS, Prompt};
 use crate::yaml::{Location, Spanned};
@@ -102,16 +102,13 @@ pub enum ValueSource {
 /// Adds these values to the arguments of a call, of which they are made.
 ///
 /// # Errors
-/// The budget is exhausted.
-pub fn add_values(
-    values: &[ImportedValue],
-    arguments: &mut Map<String, Value>,
-    budget: &Budget,
-) -> Result<(), BudgetExceeded> {
+/// The running call ends, or may not hold them.
+pub fn add_values(values: &[ImportedValue], arguments: &mut Map<String, Value>) -> Result<(), BudgetExceeded> {
     let mut found = Vec::with_capacity(values.len());
     for value in values {
-        let text = value.text(arguments, budget)?;
-        budget.charge_memory(text.len())?;
+        budget::tick()?;
+        let text = value.text(arguments);
+        budget::hold(text.len())?;
         found.push((value.name.clone(), Value::String(text)));
     }
     arguments.extend(found);
@@ -120,30 +117,17 @@ pub fn add_values(
 
 impl ImportedValue {
     /// The value of the first source that has one.
-    fn text(&self, arguments: &Map<String, Value>, budget: &Budget) -> Result<String, BudgetExceeded> {
-        budget.charge_work(self.sources.iter().map(|source| source.size(arguments)).sum())?;
+    fn text(&self, arguments: &Map<String, Value>) -> String {
         let value = self.sources.iter().find_map(|source| source.value(arguments));
-        Ok(match (value, &self.label) {
+        match (value, &self.label) {
             (Some(value), None) => value,
             (Some(value), Some(label)) if !value.is_empty() => format!("{label}{value}"),
             _ => self.otherwise.to_string(),
-        })
+        }
     }
 }
 
 impl ValueSource {
-    /// How much is read to find the value.
-    fn size(&self, arguments: &Map<String, Value>) -> usize {
-        match self {
-            ValueSource::Argument(name) | ValueSource::Word { argument: name, .. } => {
-                argument_value(arguments, name).map_or(0, str::len)
-            }
-            ValueSource::JoinedArguments(names) => {
-                names.iter().filter_map(|name| argument_value(arguments, name)).map(str::len).sum()
-            }
-        }
-    }
-
     fn value(&self, arguments: &Map<String, Value>) -> Option<String> {
         match self {
             ValueSource::Argument(name) => argument_value(arguments, name).map(str::to_owned),

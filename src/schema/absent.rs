@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::budget::{Budget, BudgetExceeded};
+use crate::budget::BudgetExceeded;
 
 use super::coerce::declares_type;
 use super::{Schema, Violation};
@@ -23,29 +23,24 @@ impl Schema {
     /// accepted.
     ///
     /// # Errors
-    /// The budget is exhausted.
+    /// The running call ends.
     pub fn settle(
         &self,
         mut values: Map<String, Value>,
         empty_text: EmptyText,
-        budget: &Budget,
     ) -> Result<(Map<String, Value>, Vec<Violation>), BudgetExceeded> {
         self.fill_defaults(&mut values);
-        let (mut values, violations) = self.check_values(values, budget)?;
-        if violations.is_empty() || !self.replace_empty(&mut values, empty_text, budget) {
+        let (mut values, violations) = self.check_values(values)?;
+        if violations.is_empty() || !self.replace_empty(&mut values, empty_text) {
             return Ok((values, violations));
         }
         self.fill_defaults(&mut values);
-        self.check_values(values, budget)
+        self.check_values(values)
     }
 
-    fn check_values(
-        &self,
-        values: Map<String, Value>,
-        budget: &Budget,
-    ) -> Result<(Map<String, Value>, Vec<Violation>), BudgetExceeded> {
+    fn check_values(&self, values: Map<String, Value>) -> Result<(Map<String, Value>, Vec<Violation>), BudgetExceeded> {
         let whole = Value::Object(values);
-        let violations = self.violations(&whole, budget)?;
+        let violations = self.violations(&whole)?;
         match whole {
             Value::Object(values) => Ok((values, violations)),
             _ => Ok((Map::new(), violations)),
@@ -53,7 +48,7 @@ impl Schema {
     }
 
     /// Takes what stands for nothing as such. False where nothing does.
-    fn replace_empty(&self, values: &mut Map<String, Value>, empty_text: EmptyText, budget: &Budget) -> bool {
+    fn replace_empty(&self, values: &mut Map<String, Value>, empty_text: EmptyText) -> bool {
         let mut is_changed = false;
         values.retain(|name, value| {
             let is_nothing = match value {
@@ -63,7 +58,7 @@ impl Schema {
             };
             let is_list = value.as_array().is_some_and(Vec::is_empty);
             let Some(property) = self.property(name).filter(|_| is_nothing || is_list) else { return true };
-            if self.allows_property(name, value, budget) {
+            if self.allows_property(name, value) {
                 return true;
             }
             if is_list && declares_type(self.root(), property, "object") {

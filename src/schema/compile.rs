@@ -6,11 +6,11 @@ use std::sync::{Arc, OnceLock};
 use jsonschema::Draft;
 use serde_json::{Map, Value, json};
 
-use crate::budget::{Budget, BudgetExceeded};
+use crate::budget::BudgetExceeded;
 
 use super::coerce::{self, Coercion};
 use super::explain::{self, Explainer};
-use super::meter::{LimitExceeded, Limits};
+use super::meter::LimitExceeded;
 use super::pattern::MeteredValidator;
 use super::property::TextForm;
 use super::{
@@ -77,14 +77,11 @@ impl Schema {
     #[cfg(test)]
     pub(super) fn is_valid(&self, value: &Value) -> bool {
         check::has_depth_within(value, MAX_VALUE_DEPTH)
-            && self
-                .validator()
-                .is_some_and(|own| matches!(is_valid_within_limit(own, value, &Budget::default()), Ok(true)))
+            && self.validator().is_some_and(|own| matches!(is_valid_within_limit(own, value), Ok(true)))
     }
 
-    /// Whether the top-level property `name` may have a value, apart from the others; false where the budget does not
-    /// suffice.
-    pub fn allows_property(&self, name: &str, value: &Value, budget: &Budget) -> bool {
+    /// Whether the top-level property `name` may have a value, apart from the others; false where the running call ends.
+    pub fn allows_property(&self, name: &str, value: &Value) -> bool {
         let property = self.property(name).and_then(Value::as_object);
         if let Some(fits) = property.and_then(|property| simple_schema::is_valid_simple(property, value)) {
             return fits;
@@ -93,59 +90,38 @@ impl Schema {
             return false;
         }
         let alone = Value::Object(Map::from_iter([(name.to_owned(), value.clone())]));
-        let allowed = || {
-            self.validator_without_required()
-                .is_some_and(|optional| matches!(is_valid_within_limit(optional, &alone, budget), Ok(true)))
-        };
-        budget.run_repeatable(allowed).unwrap_or(false)
+        self.validator_without_required()
+            .is_some_and(|optional| matches!(is_valid_within_limit(optional, &alone), Ok(true)))
     }
 
     /// The violations of the schema by a value; of very many, the first, and the number of the rest.
     ///
     /// # Errors
-    /// The budget is exhausted.
-    pub fn violations(&self, value: &Value, budget: &Budget) -> Result<Vec<Violation>, BudgetExceeded> {
+    /// The running call ends.
+    pub fn violations(&self, value: &Value) -> Result<Vec<Violation>, BudgetExceeded> {
         if !check::has_depth_within(value, MAX_VALUE_DEPTH) {
             return Ok(vec![root_violation(format!("nesting of the value exceeds {MAX_VALUE_DEPTH} levels"))]);
         }
         let Some(compiled) = self.validator() else {
             return Ok(vec![root_violation("cannot validate the value: its schema failed to compile")]);
         };
-        budget.run_repeatable(|| self.find_violations(compiled, value, budget))?
-    }
-
-    fn find_violations(
-        &self,
-        compiled: &MeteredValidator,
-        value: &Value,
-        budget: &Budget,
-    ) -> Result<Vec<Violation>, BudgetExceeded> {
-        match is_valid_within_limit(compiled, value, budget) {
+        match is_valid_within_limit(compiled, value) {
             Ok(true) => Ok(Vec::new()),
-            Ok(false) => self.explain(compiled, value, budget),
-            Err(LimitExceeded::Budget(why)) => Err(why),
-            Err(LimitExceeded::Checks) => {
-                Ok(vec![root_violation("validation limit exceeded: the value is too deeply nested for its schema")])
-            }
+            Ok(false) => self.explain(compiled, value),
+            Err(why) => Ok(vec![root_violation(format!("validation limit exceeded: {}", why.into_reason()?))]),
         }
     }
 
-    fn explain(
-        &self,
-        compiled: &MeteredValidator,
-        value: &Value,
-        budget: &Budget,
-    ) -> Result<Vec<Violation>, BudgetExceeded> {
-        let explained =
-            compiled.with_validator(value, Limits { checks: meter::MAX_EXPLAIN_CHECKS, budget }, |validator| {
-                let mut explainer = Explainer::new(self.root(), value, &self.secrets);
-                validator.iter_errors(value).for_each(|error| explainer.explain(&error));
-                explainer.finish()
-            });
+    fn explain(&self, compiled: &MeteredValidator, value: &Value) -> Result<Vec<Violation>, BudgetExceeded> {
+        let explained = compiled.with_validator(value, meter::MAX_EXPLAIN_CHECKS, |validator| {
+            let mut explainer = Explainer::new(self.root(), value, &self.secrets);
+            validator.iter_errors(value).for_each(|error| explainer.explain(&error));
+            explainer.finish()
+        });
         match explained {
             Ok(violations) => Ok(violations),
             Err(LimitExceeded::Budget(why)) => Err(why),
-            Err(LimitExceeded::Checks) => Ok(vec![root_violation(
+            Err(LimitExceeded::Checks | LimitExceeded::Name) => Ok(vec![root_violation(
                 "the value does not match its schema, and is too deeply nested to locate the error",
             )]),
         }
@@ -209,8 +185,8 @@ impl std::fmt::Debug for Schema {
 }
 
 /// Whether a value is valid.
-fn is_valid_within_limit(compiled: &MeteredValidator, value: &Value, budget: &Budget) -> Result<bool, LimitExceeded> {
-    compiled.with_validator(value, Limits { checks: meter::MAX_CHECKS, budget }, |validator| validator.is_valid(value))
+fn is_valid_within_limit(compiled: &MeteredValidator, value: &Value) -> Result<bool, LimitExceeded> {
+    compiled.with_validator(value, meter::MAX_CHECKS, |validator| validator.is_valid(value))
 }
 
 fn schema_object(json: Value) -> Map<String, Value> {

@@ -6,7 +6,6 @@ use std::collections::HashSet;
 use jsonschema::{Draft, Validator, ValidatorMap};
 use serde_json::{Map, Value};
 
-use crate::budget::Budget;
 use crate::diagnostic::nearest;
 
 use super::explain::Explainer;
@@ -199,13 +198,12 @@ impl Linter<'_, '_> {
         let validator = self.validator().or_else(|| alone.as_ref()?.get("#"));
         let secrets = HashSet::new();
         let violations = validator.map(|validator| {
-            let limits = meter::Limits { checks: meter::MAX_EXPLAIN_CHECKS, budget: &Budget::default() };
             let explain = || {
                 let mut explainer = Explainer::new(schema, value, &secrets);
                 validator.iter_errors(value).for_each(|error| explainer.explain(&error));
                 explainer.finish()
             };
-            meter::run_metered(limits, explain).unwrap_or_default()
+            meter::run_metered(meter::MAX_EXPLAIN_CHECKS, explain).unwrap_or_default()
         });
         let rules: Vec<String> = violations.into_iter().flatten().map(|violation| violation.message).collect();
         match rules.as_slice() {
@@ -219,10 +217,8 @@ impl Linter<'_, '_> {
         if let Some(fits) = is_valid_simple(self.schema, value) {
             return fits;
         }
-        let fits = |validator: &Validator| {
-            let limits = meter::Limits { checks: meter::MAX_CHECKS, budget: &Budget::default() };
-            meter::run_metered(limits, || validator.is_valid(value)).unwrap_or(true)
-        };
+        let fits =
+            |validator: &Validator| meter::run_metered(meter::MAX_CHECKS, || validator.is_valid(value)).unwrap_or(true);
         self.validator().is_none_or(fits)
     }
 

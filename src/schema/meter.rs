@@ -2,18 +2,17 @@
 //!
 //! Such a schema may try several branches at each level of a value: a hundred bytes can take hours, and the errors of all
 //! branches all memory. The validator has no limits, so each subschema gets a keyword that counts, and that ends a
-//! validation over its limit. Patterns charge the budget of the call here too, before each match.
+//! validation over its limit, or with its call.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use jsonschema::{Draft, Keyword, ValidationError, ValidationOptions};
 use serde_json::Value;
 
-use crate::budget::{Budget, BudgetExceeded};
+use crate::budget::{self, BudgetExceeded};
 
 use super::keyword;
-use super::pattern_cost::PatternCost;
 
 /// The keyword that counts.
 const KEYWORD: &str = "x-folio-meter";
@@ -23,19 +22,9 @@ pub(super) const MAX_CHECKS: u32 = 100_000;
 /// How many are checked to explain an invalid value: each may leave an error.
 pub(super) const MAX_EXPLAIN_CHECKS: u32 = 10_000;
 
-/// How many steps of patterns one validation is not charged for: counting them would take as long.
-const UNCHARGED_STEPS: usize = 16 << 10;
-
 thread_local! {
-    /// The running validation of this thread.
-    static RUNNING: RefCell<Option<Validation>> = const { RefCell::new(None) };
-}
-
-/// What the running validation may still use.
-struct Validation {
-    checks: u32,
-    uncharged_steps: usize,
-    budget: Budget,
+    /// How many subschemas the running validation of this thread may still check.
+    static CHECKS_LEFT: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Why a validation ended.
@@ -43,8 +32,21 @@ struct Validation {
 pub(super) enum LimitExceeded {
     /// Too many subschemas.
     Checks,
+    /// The name of a property is too long for the patterns of its schema.
+    Name,
     /// The budget of the call.
     Budget(BudgetExceeded),
+}
+
+impl LimitExceeded {
+    /// What is wrong with the value, where it is not that its call has ended.
+    pub(super) fn into_reason(self) -> Result<&'static str, BudgetExceeded> {
+        match self {
+            LimitExceeded::Checks => Ok("the value is too deeply nested for its schema"),
+            LimitExceeded::Name => Ok("the name of a property is too long for the patterns of its schema"),
+            LimitExceeded::Budget(why) => Err(why),
+        }
+    }
 }
 
 struct Meter;
@@ -62,27 +64,16 @@ impl<'i> Keyword<'i> for Meter {
 }
 
 fn consume_check() {
-    let counted = RUNNING.with_borrow_mut(|running| {
-        let Some(validation) = running else { return true };
-        validation.checks = validation.checks.saturating_sub(1);
-        validation.checks > 0
-    });
-    if !counted {
-        end(LimitExceeded::Checks);
+    match CHECKS_LEFT.get().checked_sub(1) {
+        Some(left) => CHECKS_LEFT.set(left),
+        None => end(LimitExceeded::Checks),
     }
+    tick();
 }
 
-/// Charges the cost of a match, and ends a validation that exceeds its budget.
-pub(super) fn charge(cost: &PatternCost, text: &str) {
-    let charged = RUNNING.with_borrow_mut(|running| {
-        let Some(validation) = running else { return Ok(()) };
-        match validation.uncharged_steps.checked_sub(cost.max_steps(text.len())) {
-            Some(uncharged_steps) => validation.uncharged_steps = uncharged_steps,
-            None => cost.charge(text, &validation.budget)?,
-        }
-        Ok(())
-    });
-    if let Err(why) = charged {
+/// One round of a loop of the running validation, which ends with its call.
+pub(super) fn tick() {
+    if let Err(why) = budget::tick() {
         end(LimitExceeded::Budget(why));
     }
 }
@@ -115,24 +106,14 @@ pub(super) fn with_meter_keyword(options: ValidationOptions<'_>) -> ValidationOp
     options.with_keyword(KEYWORD, |_, _, _| Ok(Box::new(Meter)))
 }
 
-/// What one validation may use.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Limits<'b> {
-    /// How many subschemas it may check.
-    pub checks: u32,
-    pub budget: &'b Budget,
-}
-
-/// Runs a validation within limits.
+/// Runs a validation that checks at most so many subschemas.
 ///
 /// # Errors
 /// A limit is exceeded.
-pub(super) fn run_metered<T>(limits: Limits<'_>, validate: impl FnOnce() -> T) -> Result<T, LimitExceeded> {
-    let validation =
-        Validation { checks: limits.checks, uncharged_steps: UNCHARGED_STEPS, budget: limits.budget.clone() };
-    let outer = RUNNING.replace(Some(validation));
+pub(super) fn run_metered<T>(checks: u32, validate: impl FnOnce() -> T) -> Result<T, LimitExceeded> {
+    let outer = CHECKS_LEFT.replace(checks);
     let done = catch_unwind(AssertUnwindSafe(validate));
-    RUNNING.set(outer);
+    CHECKS_LEFT.set(outer);
     done.map_err(|payload| match payload.downcast::<LimitExceeded>() {
         Ok(why) => *why,
         Err(payload) => resume_unwind(payload),

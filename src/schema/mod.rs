@@ -8,7 +8,6 @@ mod bundle;
 mod check;
 mod coerce;
 mod compile;
-mod pattern_cost;
 mod cycle;
 mod explain;
 mod integer;

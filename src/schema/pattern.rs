@@ -1,18 +1,19 @@
 //! Regular expressions in schemas: linear time where possible, with a limit where not.
 //!
-//! `regex` matches in linear time, and its cost is charged before; only expressions with look-around or back-references
-//! use `fancy-regex`, which stops after [`MAX_BACKTRACKS`] steps, and the value is then invalid. The validator matches
-//! the names of `patternProperties` itself: their cost is charged before it runs.
+//! An automaton matches in linear time, but one of an expression with large counts takes long for each byte: it ends with
+//! its call. Only expressions with look-around or back-references use `fancy-regex`, which stops after [`MAX_BACKTRACKS`]
+//! steps, and the value is then invalid.
 
 use std::sync::OnceLock;
 
 use jsonschema::{Draft, Keyword, PatternOptions, ValidationError, ValidationOptions, Validator, ValidatorMap};
+use parking_lot::Mutex;
+use regex_automata::Input;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::nfa::thompson::{self, WhichCaptures};
 use serde_json::{Map, Value, json};
 
-use crate::budget::BudgetExceeded;
-
-use super::meter::{self, LimitExceeded, Limits};
-use super::pattern_cost::PatternCost;
+use super::meter::{self, LimitExceeded};
 use super::{SchemaError, describe, keyword};
 use crate::yaml::pointer;
 
@@ -21,7 +22,7 @@ const MAX_BACKTRACKS: [(usize, usize); 5] =
     [(2 << 10, 100_000), (20 << 10, 10_000), (200 << 10, 1_000), (2 << 20, 100), (usize::MAX, 10)];
 /// The longest name, in bytes, that is matched by backtracking.
 const MAX_NAME_PATTERN_BYTES: usize = 2 << 10;
-/// The largest automata, in bytes, of an expression with look-around, whose cost is not charged.
+/// The largest automata, in bytes, of an expression with look-around.
 const MAX_DELEGATE_BYTES: usize = 1 << 20;
 
 /// A validator, and the patterns of property names.
@@ -32,29 +33,30 @@ pub(super) struct MeteredValidator {
 }
 
 impl MeteredValidator {
-    /// Runs `with_validator` with limits.
+    /// Runs `with_validator`, which checks at most so many subschemas of a value.
     pub(super) fn with_validator<T>(
         &self,
         value: &Value,
-        limits: Limits<'_>,
+        checks: u32,
         with_validator: impl FnOnce(&Validator) -> T,
     ) -> Result<T, LimitExceeded> {
-        meter::run_metered(limits, || {
+        meter::run_metered(checks, || {
             if !self.names.is_empty() {
-                self.charge_names(value);
+                self.match_names(value);
             }
             with_validator(&self.validator)
         })
     }
 
-    /// Charges for the property names at all levels of a value.
-    fn charge_names(&self, value: &Value) {
+    /// Matches the property names at all levels of a value. The validator does so itself and cannot be stopped, so that
+    /// what takes too long must end here.
+    fn match_names(&self, value: &Value) {
         let mut ahead = vec![value];
         while let Some(value) = ahead.pop() {
             match value {
                 Value::Array(items) => ahead.extend(items),
                 Value::Object(fields) => {
-                    fields.keys().for_each(|name| self.names.iter().for_each(|pattern| pattern.charge_name(name)));
+                    fields.keys().for_each(|name| self.names.iter().for_each(|pattern| pattern.match_name(name)));
                     ahead.extend(fields.values());
                 }
                 _ => {}
@@ -70,27 +72,15 @@ struct Pattern {
 }
 
 enum RegexEngine {
-    /// Compiled where it is first used: its automata may be much larger than its text.
-    Linear {
-        expression: String,
-        regex: OnceLock<Option<regex::Regex>>,
-        cost: OnceLock<Option<PatternCost>>,
-    },
-    Backtracking {
-        expression: String,
-        by_length: Box<[OnceLock<Option<fancy_regex::Regex>>; MAX_BACKTRACKS.len()]>,
-    },
+    Linear(Box<LinearPattern>),
+    Backtracking { expression: String, by_length: Box<[OnceLock<Option<fancy_regex::Regex>>; MAX_BACKTRACKS.len()]> },
 }
 
 impl Pattern {
     fn compile(source: &str) -> Option<Pattern> {
         let expression = jsonschema_regex::to_rust_regex(source).ok()?;
         let engine = match regex::Regex::new(&expression) {
-            Ok(_) => RegexEngine::Linear {
-                expression: expression.into_owned(),
-                regex: OnceLock::new(),
-                cost: OnceLock::new(),
-            },
+            Ok(_) => RegexEngine::Linear(Box::new(LinearPattern::new(expression.into_owned()))),
             Err(_) => {
                 let [shortest, ..] = MAX_BACKTRACKS;
                 let by_length: Box<[OnceLock<_>; MAX_BACKTRACKS.len()]> = Box::default();
@@ -105,11 +95,7 @@ impl Pattern {
     /// Whether it matches a text; `None` where a limit is exceeded.
     fn matches(&self, text: &str) -> Option<bool> {
         match &self.engine {
-            RegexEngine::Linear { expression, regex, .. } => {
-                self.charge(text);
-                let regex = regex.get_or_init(|| regex::Regex::new(expression).ok());
-                Some(regex.as_ref()?.is_match(text))
-            }
+            RegexEngine::Linear(pattern) => pattern.matches(text),
             RegexEngine::Backtracking { expression, by_length } => {
                 let fitting = MAX_BACKTRACKS.iter().zip(&**by_length).find(|((longest, _), _)| text.len() <= *longest);
                 let ((_, limit), regex) = fitting?;
@@ -118,19 +104,71 @@ impl Pattern {
         }
     }
 
-    fn charge(&self, text: &str) {
-        let RegexEngine::Linear { expression, cost, .. } = &self.engine else { return };
-        if let Some(cost) = cost.get_or_init(|| PatternCost::compile(expression)) {
-            meter::charge(cost, text);
+    fn match_name(&self, name: &str) {
+        match &self.engine {
+            RegexEngine::Linear(pattern) => drop(pattern.matches(name)),
+            RegexEngine::Backtracking { .. } if name.len() > MAX_NAME_PATTERN_BYTES => meter::end(LimitExceeded::Name),
+            RegexEngine::Backtracking { .. } => {}
         }
+    }
+}
+
+/// An expression that is matched in linear time. It is compiled where it is first used: its automata may be much larger
+/// than its text.
+struct LinearPattern {
+    expression: String,
+    automaton: OnceLock<Option<DFA>>,
+    cache: Mutex<Option<Cache>>,
+    /// For a text with other letters than ASCII where the expression has the boundary of a word.
+    regex: OnceLock<Option<regex::Regex>>,
+}
+
+/// How many bytes are matched between two ticks.
+const BYTES_PER_TICK: usize = 32;
+/// How large the states that a match has built may be: older ones are dropped, and built again.
+const MAX_CACHE_BYTES: usize = 2 << 20;
+
+impl LinearPattern {
+    fn new(expression: String) -> LinearPattern {
+        let (automaton, cache, regex) = (OnceLock::new(), Mutex::default(), OnceLock::new());
+        LinearPattern { expression, automaton, cache, regex }
     }
 
-    fn charge_name(&self, name: &str) {
-        if matches!(self.engine, RegexEngine::Backtracking { .. }) && name.len() > MAX_NAME_PATTERN_BYTES {
-            meter::end(LimitExceeded::Budget(BudgetExceeded::Work));
-        }
-        self.charge(name);
+    fn matches(&self, text: &str) -> Option<bool> {
+        let automaton = self.automaton.get_or_init(|| self.compile()).as_ref()?;
+        let mut cache = self.cache.lock().take().unwrap_or_else(|| automaton.create_cache());
+        let found = run(automaton, &mut cache, text);
+        *self.cache.lock() = Some(cache);
+        found.or_else(|| {
+            let regex = self.regex.get_or_init(|| regex::Regex::new(&self.expression).ok());
+            Some(regex.as_ref()?.is_match(text))
+        })
     }
+
+    fn compile(&self) -> Option<DFA> {
+        let config =
+            DFA::config().cache_capacity(MAX_CACHE_BYTES).skip_cache_capacity_check(true).unicode_word_boundary(true);
+        let automaton = thompson::Config::new().which_captures(WhichCaptures::None);
+        DFA::builder().configure(config).thompson(automaton).build(&self.expression).ok()
+    }
+}
+
+/// Runs an automaton over a text; `None` where it cannot read the text.
+fn run(automaton: &DFA, cache: &mut Cache, text: &str) -> Option<bool> {
+    let mut state = automaton.start_state_forward(cache, &Input::new(text)).ok()?;
+    for (at, byte) in text.bytes().enumerate() {
+        if at % BYTES_PER_TICK == 0 {
+            meter::tick();
+        }
+        state = automaton.next_state(cache, state, byte).ok()?;
+        if state.is_match() || state.is_dead() {
+            return Some(state.is_match());
+        }
+        if state.is_quit() {
+            return None;
+        }
+    }
+    Some(automaton.next_eoi_state(cache, state).ok()?.is_match())
 }
 
 fn backtracking_options(expression: &str, limit: usize) -> Option<fancy_regex::Regex> {

@@ -1,7 +1,5 @@
 use serde_json::{Map, Value, json};
 
-use crate::budget::Budget;
-
 use super::bundle::build_bundle;
 use super::coerce::fill_defaults;
 use super::{
@@ -29,7 +27,7 @@ fn compiled(schema: Value) -> Schema {
 impl Schema {
     /// What is wrong with a value, to a call that may do all that calls may.
     fn found(&self, value: &Value) -> Vec<Violation> {
-        self.violations(value, &Budget::default()).unwrap()
+        self.violations(value).unwrap()
     }
 }
 

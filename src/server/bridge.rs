@@ -13,7 +13,6 @@ use rmcp::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
-use crate::budget::Budget;
 use crate::catalog::{
     BridgedLists, contents_block, embedded_block, missing_lists,
     result::call_result::{PromptResult, ResourceResult, ResultBlock, ResultMessage, ToolResult},
@@ -208,7 +207,7 @@ pub(crate) async fn call(
 fn parse_arguments<T: DeserializeOwned>(tool: BridgeTool, arguments: Option<JsonObject>) -> Result<T, ErrorData> {
     let refused = |why: String| ErrorData::invalid_params(format!("invalid arguments: {why}"), None);
     let schema = Schema::compile(tool.input_schema(), &|_| None).map_err(|_| refused("no schema".to_owned()))?;
-    let settled = schema.settle(arguments.unwrap_or_default(), EmptyText::Text, &Budget::default());
+    let settled = schema.settle(arguments.unwrap_or_default(), EmptyText::Text);
     let (arguments, violations) = settled.map_err(|exceeded| refused(exceeded.to_string()))?;
     let complaints: Vec<String> = violations.into_iter().map(|violation| violation.message).collect();
     if !complaints.is_empty() {

@@ -7,7 +7,6 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use crate::budget::Budget;
 use crate::diagnostic::truncate;
 use crate::schema::Schema;
 
@@ -65,7 +64,7 @@ pub(crate) fn params_error(method: &str, params: Option<&Value>) -> Option<Strin
         return Some("`params` must be an object".to_owned());
     }
     let schema = Schema::compile(schema, &|_| None).ok();
-    let violations = schema.and_then(|schema| schema.violations(params, &Budget::default()).ok()).unwrap_or_default();
+    let violations = schema.and_then(|schema| schema.violations(params).ok()).unwrap_or_default();
     let messages: Vec<String> = violations.into_iter().map(|violation| violation.message).collect();
     let reason = if messages.is_empty() { String::new() } else { format!(": {}", messages.join("; ")) };
     Some(format!("invalid params{}", truncate(&reason, MAX_REASON_CHARS)))

@@ -145,10 +145,7 @@ impl<S: Slot> Template<S> {
     /// # Errors
     /// A limit is exceeded, or the slot rejects a value.
     pub fn render(&self, scope: &Scope) -> Result<S::Output, RenderError> {
-        let mark = scope.budget().memory_mark();
-        let (output, size) = scope.budget().run_repeatable(|| self.render_once(scope))??;
-        scope.budget().release_to(mark, size);
-        Ok(output)
+        scope.budget().nested().run(|| self.render_once(scope))?
     }
 
     /// Checks that no value is the text of an output with a note at its end, where the scope refuses those.
@@ -164,8 +161,7 @@ impl<S: Slot> Template<S> {
         self.reads.iter().try_for_each(|path| truncation_note::check(scope, path))
     }
 
-    /// Renders the template, and returns the output and its size.
-    fn render_once(&self, scope: &Scope) -> Result<(S::Output, usize), RenderError> {
+    fn render_once(&self, scope: &Scope) -> Result<S::Output, RenderError> {
         self.check_output_notes(scope)?;
         if let Some(output) = self.render_value(scope)? {
             return Ok(output);
@@ -180,12 +176,11 @@ impl<S: Slot> Template<S> {
                 }
             }
         };
-        let size = rendered.text.len();
-        S::output_from_text(rendered, &self.analysis).map(|output| (output, size))
+        S::output_from_text(rendered, &self.analysis)
     }
 
-    /// The output from a value and not from its text, and its size.
-    fn render_value(&self, scope: &Scope) -> Result<Option<(S::Output, usize)>, RenderError> {
+    /// The output from a value and not from its text.
+    fn render_value(&self, scope: &Scope) -> Result<Option<S::Output>, RenderError> {
         let Some(label) = self.single_label().filter(|_| S::RENDERS_FROM_VALUE) else { return Ok(None) };
         let value = match self.value(scope) {
             Err(RenderError::OutputMismatch { .. }) if S::IS_CONDITION => Cow::Owned(Value::Null),
@@ -195,12 +190,12 @@ impl<S: Slot> Template<S> {
             && let Some(output) = S::output_from_present_null()
             && self.single_path().is_some_and(|path| scope.is_null_output(path) || scope.is_null_argument(path))
         {
-            return Ok(Some((output, 0)));
+            return Ok(Some(output));
         }
-        let size = if S::OUTPUT_COPIES_VALUE { memory_size(&value) } else { 0 };
-        scope.budget().charge_memory(size)?;
-        let output = S::output_from_value(&value, label, &self.analysis).transpose()?;
-        Ok(output.map(|output| (output, size)))
+        if S::OUTPUT_COPIES_VALUE {
+            scope.budget().hold(memory_size(&value))?;
+        }
+        S::output_from_value(&value, label, &self.analysis).transpose()
     }
 
     /// The label, where the template is exactly one expression.
@@ -368,7 +363,7 @@ impl HandlebarsBody {
         let missing_value = |path: &Vec<String>| Some((path.join("."), missing_output::missing_value(scope, path)?));
         let missing_values = self.output_paths.iter().filter_map(missing_value).collect();
         let job = RenderJob { registry, template, mode, now: scope.now(), budget: scope.budget(), missing_values };
-        job.run(scope.pick(&self.required_paths)?)
+        job.run(scope.pick(&self.required_paths))
     }
 }
 
@@ -433,23 +428,13 @@ fn unescape(source: &str, text: &TextNode) -> String {
     out
 }
 
-/// The cost of an interpolation without its value.
-const INTERPOLATION_OVERHEAD_BYTES: usize = 16;
-
 fn render_pieces(pieces: &[CompiledPiece], scope: &Scope, mode: PrintMode) -> Result<RenderedText, RenderError> {
     let mut rendered = RenderedText::default();
     for piece in pieces {
         match piece {
-            CompiledPiece::Text(text) => {
-                scope.budget().charge_memory(text.len())?;
-                rendered.text.push_str(text);
-            }
+            CompiledPiece::Text(text) => rendered.text.push_str(text),
             CompiledPiece::Interpolation { plain_expression, label, is_verbatim } => {
                 let value = plain_expression.value(scope)?;
-                // A string is appended; other values are serialized first.
-                scope.budget().charge_memory(
-                    value.as_str().map_or_else(|| memory_size(&value), str::len) + INTERPOLATION_OVERHEAD_BYTES,
-                )?;
                 let value = match value.is_null() && plain_expression.is_null_output(scope) {
                     true => Cow::Borrowed("null"),
                     false => value_to_text(&value),
@@ -470,6 +455,7 @@ fn render_pieces(pieces: &[CompiledPiece], scope: &Scope, mode: PrintMode) -> Re
             return Err(RenderError::TooLarge { limit: MAX_OUTPUT_BYTES });
         }
     }
+    scope.budget().hold(rendered.text.len())?;
     Ok(rendered)
 }
 

@@ -9,7 +9,6 @@ use super::helper::{HelperFn, HelperParams, HelperValue, checks_presence, helper
 use super::render::RenderError;
 use super::scope::Scope;
 use super::syntax::{Expression, PathNode};
-use crate::budget::Budget;
 
 /// An expression.
 #[derive(Debug)]
@@ -78,11 +77,8 @@ impl Call {
             .options
             .iter()
             .map(|(name, plain_expression)| plain_expression.value(scope).map(|value| (name.as_str(), value)));
-        let values = HelperArguments {
-            params: params.collect::<Result<_, _>>()?,
-            options: options.collect::<Result<_, _>>()?,
-            budget: scope.budget(),
-        };
+        let values =
+            HelperArguments { params: params.collect::<Result<_, _>>()?, options: options.collect::<Result<_, _>>()? };
         (self.helper)(&values)
     }
 }
@@ -91,7 +87,6 @@ impl Call {
 struct HelperArguments<'v> {
     params: Vec<Cow<'v, Value>>,
     options: Vec<(&'v str, Cow<'v, Value>)>,
-    budget: &'v Budget,
 }
 
 impl HelperParams for HelperArguments<'_> {
@@ -101,14 +96,6 @@ impl HelperParams for HelperArguments<'_> {
 
     fn option(&self, name: &str) -> Option<&Value> {
         self.options.iter().find_map(|(known, value)| (*known == name).then_some(value.as_ref()))
-    }
-
-    fn charge_work(&self, units: usize) -> Result<(), RenderError> {
-        Ok(self.budget.charge_work(units)?)
-    }
-
-    fn charge_memory(&self, bytes: usize) -> Result<(), RenderError> {
-        Ok(self.budget.charge_memory(bytes)?)
     }
 }
 

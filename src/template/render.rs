@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::limit::{MAX_ITERATIONS, MAX_OUTPUT_BYTES};
 use super::missing_output::MissingValue;
-use crate::budget::{Budget, BudgetExceeded, memory_size};
+use crate::budget::{self, Budget, BudgetExceeded};
 
 /// Why rendering failed. No message contains a value, so that clients may see it, but the beginning of an output, which is
 /// redacted.
@@ -109,7 +109,6 @@ struct RenderState {
     iterations: u64,
     now: Option<Timestamp>,
     captured: Option<Value>,
-    budget: Budget,
     /// The paths that have no value because of an output.
     missing_values: Vec<(String, MissingValue)>,
 }
@@ -152,35 +151,17 @@ pub(super) fn missing_value(path: &str) -> Option<MissingValue> {
     })
 }
 
-/// The cost of a tag, a block or an iteration, without its reads and writes.
-pub(super) const STEP_COST: usize = 64;
-
-/// Counts one iteration of any loop.
-pub(super) fn count_iteration() -> Result<(), RenderError> {
+/// Counts iterations of any loop.
+pub(super) fn count_iterations(count: u64) -> Result<(), RenderError> {
+    budget::tick()?;
     STATE.with_borrow_mut(|state| {
         let Some(state) = state else { return Ok(()) };
-        state.iterations += 1;
-        state.budget.charge_work(STEP_COST)?;
+        state.iterations += count;
         match state.iterations <= MAX_ITERATIONS {
             true => Ok(()),
             false => Err(RenderError::TooManyIterations { limit: MAX_ITERATIONS }),
         }
     })
-}
-
-/// Charges the current rendering for reads.
-pub(super) fn charge_work(units: usize) -> Result<(), RenderError> {
-    STATE.with_borrow(|state| state.as_ref().map_or(Ok(()), |state| Ok(state.budget.charge_work(units)?)))
-}
-
-/// Charges the current rendering for allocations.
-pub(super) fn charge_memory(bytes: usize) -> Result<(), RenderError> {
-    STATE.with_borrow(|state| state.as_ref().map_or(Ok(()), |state| Ok(state.budget.charge_memory(bytes)?)))
-}
-
-/// Charges the current rendering for a copy of a value.
-pub(super) fn charge_copy(value: &Value) -> Result<(), RenderError> {
-    charge_memory(memory_size(value))
 }
 
 /// One rendering of a template.
@@ -201,13 +182,13 @@ impl RenderJob<'_> {
             iterations: 0,
             now: self.now,
             captured: None,
-            budget: self.budget.clone(),
             missing_values: self.missing_values,
         };
         STATE.with_borrow_mut(|slot| *slot = Some(state));
         let _guard = StateGuard;
         let context = Context::from(values);
-        let (mut rendering, mut sink) = (RenderContext::new(None), OutputBuffer { text: String::new() });
+        let (mut rendering, mut sink) =
+            (RenderContext::new(None), OutputBuffer { text: String::new(), budget: self.budget });
         let rendered = self.template.render(self.registry, &context, &mut rendering, &mut sink);
         rendered.map_err(|error| extract_error(&error))?;
         let captured = STATE.with_borrow_mut(|state| state.as_mut().and_then(|state| state.captured.take()));
@@ -225,15 +206,16 @@ fn extract_error(error: &handlebars::RenderError) -> RenderError {
     found.cloned().unwrap_or(RenderError::ShapeMismatch)
 }
 
-/// Collects the output.
-struct OutputBuffer {
+/// Collects the output, which the call holds.
+struct OutputBuffer<'j> {
     text: String,
+    budget: &'j Budget,
 }
 
-impl Output for OutputBuffer {
+impl Output for OutputBuffer<'_> {
     fn write(&mut self, segment: &str) -> std::io::Result<()> {
         check_output_size(self.text.len(), segment)?;
-        charge_memory(segment.len()).map_err(std::io::Error::other)?;
+        self.budget.hold(segment.len()).map_err(|why| std::io::Error::other(RenderError::from(why)))?;
         self.text.push_str(segment);
         Ok(())
     }
@@ -254,7 +236,6 @@ impl<'o> LimitedOutput<'o> {
 impl Output for LimitedOutput<'_> {
     fn write(&mut self, segment: &str) -> std::io::Result<()> {
         check_output_size(self.written, segment)?;
-        charge_work(segment.len()).map_err(std::io::Error::other)?;
         self.written += segment.len();
         self.out.write(segment)
     }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
-use crate::budget::{Budget, memory_size};
+use crate::budget::Budget;
 
 use super::missing_output::{self, JSON_FIELD, MissingValue};
 use super::render::RenderError;
@@ -162,6 +162,12 @@ impl Scope {
         &self.budget
     }
 
+    /// The same values for work whose texts end with it.
+    #[must_use]
+    pub fn nested(&self) -> Scope {
+        Scope { budget: self.budget.nested(), ..self.clone() }
+    }
+
     /// Fixes the time of `now`.
     #[must_use]
     pub fn with_now(mut self, now: Timestamp) -> Scope {
@@ -258,32 +264,30 @@ impl Scope {
     }
 
     /// The values at these paths, as one object for Handlebars. Nothing else is copied.
-    pub(super) fn pick(&self, paths: &[Vec<String>]) -> Result<Value, RenderError> {
+    pub(super) fn pick(&self, paths: &[Vec<String>]) -> Value {
         let mut root = Map::new();
         for path in paths {
             let Some((head, rest)) = path.split_first() else { continue };
             if let Some(value) = self.top_level(head) {
                 let key = if head == "this" { THIS } else { head };
-                copy_path(root.entry(key), value, rest, &self.budget)?;
+                copy_path(root.entry(key), value, rest);
             }
         }
-        Ok(Value::Object(root))
+        Value::Object(root)
     }
 }
 
 /// Copies what is at `path` of `value` to the same path of `target`.
-fn copy_path(target: Entry<'_>, value: &Value, path: &[String], budget: &Budget) -> Result<(), RenderError> {
+fn copy_path(target: Entry<'_>, value: &Value, path: &[String]) {
     match (value, path.split_first()) {
         (Value::Object(fields), Some((next, rest))) => {
             let slot = target.or_insert_with(|| Value::Object(Map::new()));
             if let (Value::Object(inner), Some(value)) = (slot, fields.get(next)) {
-                copy_path(inner.entry(next), value, rest, budget)?;
+                copy_path(inner.entry(next), value, rest);
             }
         }
         _ => {
-            budget.charge_memory(memory_size(value))?;
             target.and_modify(|slot| slot.clone_from(value)).or_insert_with(|| value.clone());
         }
     }
-    Ok(())
 }

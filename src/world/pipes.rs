@@ -10,7 +10,7 @@ use tokio::net::unix::pipe::{Receiver, Sender, pipe};
 
 use super::LatestLine;
 use super::captured_bytes::{CapturedBytes, TAIL_BYTES, last_bytes};
-use crate::budget::{Budget, BudgetExceeded, MemoryCharge};
+use crate::budget::{Budget, BudgetExceeded};
 use crate::world::supervisor;
 
 /// The minimum number of bytes over the limit that are drained at full speed.
@@ -18,8 +18,8 @@ const MIN_FAST_DRAIN_BYTES: u64 = 16 << 20;
 /// How many times the limit is drained at full speed.
 const FAST_DRAIN_FACTOR: u64 = 64;
 const SCRATCH_BYTES: usize = 64 << 10;
-/// How much of an output is not charged.
-const UNCHARGED_BYTES: usize = 64 << 10;
+/// How much of an output is not held.
+const UNHELD_BYTES: usize = 64 << 10;
 /// The pause between reads of a flood, which then costs little CPU and is still counted.
 const DRAIN_PAUSE: Duration = Duration::from_millis(2);
 
@@ -32,7 +32,7 @@ pub(super) struct ParentPipes {
 
 impl ParentPipes {
     /// Creates the pipes of a program that reads `stdin`, and returns its ends. Up to `limit` bytes of each output are
-    /// kept, and charged.
+    /// kept, and held.
     pub(super) fn new(
         stdin: Option<Vec<u8>>,
         limit: u64,
@@ -114,10 +114,10 @@ struct OutputReader {
     scratch: Vec<u8>,
     /// Takes the bytes as they come.
     latest_line: Option<Arc<LatestLine>>,
-    /// What is charged for the bytes.
-    memory: MemoryCharge,
-    /// How many bytes may be kept before more memory is charged.
-    charged: usize,
+    /// Holds the bytes.
+    budget: Budget,
+    /// How many bytes may be kept before more are held.
+    held: usize,
     /// Why no more was read.
     budget_error: Option<BudgetExceeded>,
 }
@@ -132,28 +132,28 @@ impl OutputReader {
             tail: Vec::new(),
             scratch: Vec::new(),
             latest_line: None,
-            memory: MemoryCharge::new(budget),
-            charged: UNCHARGED_BYTES,
+            budget: budget.nested(),
+            held: UNHELD_BYTES,
             budget_error: None,
         }
     }
 
-    /// Charges as much again as there is, as the bytes grow by doubling. Meanwhile the program waits to write.
-    async fn charge_growth(&mut self) -> Result<(), BudgetExceeded> {
+    /// Holds as much again as there is, as the bytes grow by doubling. Meanwhile the program waits to write.
+    async fn hold_growth(&mut self) -> Result<(), BudgetExceeded> {
         let most = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        if self.bytes.len() < self.charged || self.charged >= most {
+        if self.bytes.len() < self.held || self.held >= most {
             return Ok(());
         }
-        let more = self.charged.min(most - self.charged);
-        self.memory.grow_when_free(more).await?;
-        self.charged += more;
+        let more = self.held.min(most - self.held);
+        self.budget.hold_when_free(more).await?;
+        self.held += more;
         Ok(())
     }
 
     async fn read_to_end(&mut self) {
         while self.pipe.is_some() {
             // A program that can write no more mostly ends.
-            if let Err(why) = self.charge_growth().await {
+            if let Err(why) = self.hold_growth().await {
                 (self.budget_error, self.pipe) = (Some(why), None);
             }
             let Some(pipe) = &mut self.pipe else { return };

@@ -57,7 +57,7 @@ pub struct ProgramCommand {
     pub is_script: bool,
     /// Takes its stdout as it comes.
     pub latest_line: Option<Arc<LatestLine>>,
-    /// The limits of the call, which its output is charged to while it runs.
+    /// The limits of the call, which holds its output while it runs.
     pub budget: Budget,
     pub cancel: CancellationToken,
 }

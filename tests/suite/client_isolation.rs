@@ -19,18 +19,26 @@ prompts:
   hello: { description: Greets, text: hello }
   reads:
     description: Reads its argument anew in every round
+    run: { sleep: 1ms }
+    timeout: 2s
     arguments: { text: { required: true } }
     text: '{{#each (split text ",")}}{{len ../text}}{{/each}}'
   sorts:
     description: Sorts its argument anew in every round
+    run: { sleep: 1ms }
+    timeout: 4s
     arguments: { text: { required: true } }
     text: '{{#each (split text ",")}}{{len (sort (split @root.text ","))}}{{/each}}'
   copies:
     description: Takes a copy of its argument in every round
+    run: { sleep: 1ms }
+    timeout: 2s
     arguments: { text: { required: true } }
     messages: [{ user: '{{#each (split text ",")}}{{first (lines @root.text)}}{{/each}}' }]
   partial:
     description: Hands all that is in scope to a partial in every round
+    run: { sleep: 1ms }
+    timeout: 2s
     arguments: { text: { required: true } }
     text: '{{#*inline "p"}}x{{/inline}}{{#each (split text ",")}}{{#with @root.arguments}}{{> p}}{{/with}}{{/each}}'
   wide: { description: Has many files, arguments: { file: { complete: { glob: "many/*" } } }, text: x }
@@ -71,9 +79,7 @@ tools:
       properties: { map: { type: object, patternProperties: { "(x{1,500}){1,100}y": {} } } }
 "#;
 
-const WORK: &str = "work limit exceeded: more than 512 MiB read and written; send or request less";
 const MEMORY: &str = "memory limit exceeded: more than 128 MiB held at once; send or request less";
-
 const LATE: &str = "timed out after 2s";
 
 /// A folder whose expressions double what they are given, sixty times.
@@ -114,19 +120,19 @@ fn attacks() -> Vec<Attack> {
             json!({ "colour": long }),
             &["must be one of \"red\", \"green\", \"blue\"; got a string of 3145728"],
         ),
-        prompt("reads", &parts, &[WORK, MEMORY]),
-        prompt("copies", &parts, &[WORK, MEMORY]),
-        prompt("partial", &parts, &[WORK, MEMORY]),
+        prompt("reads", &parts, &[LATE, MEMORY]),
+        prompt("copies", &parts, &[LATE, MEMORY, "text exceeds 16777216 bytes"]),
+        prompt("partial", &parts, &[LATE, MEMORY]),
         tool("limited", json!({ "text": parts }), &["timed out after 1s", MEMORY]),
-        tool("lists", json!({}), &[WORK, MEMORY]),
-        tool("hashes", json!({}), &[WORK, MEMORY]),
-        tool("maps", json!({}), &[WORK, MEMORY]),
-        tool("flat", json!({}), &[WORK, MEMORY]),
-        tool("texts", json!({}), &[WORK, MEMORY]),
-        tool("equal", json!({}), &[WORK, MEMORY]),
-        tool("counts", json!({ "text": counted }), &[WORK, LATE]),
-        tool("ends", json!({ "text": counted }), &[WORK, LATE]),
-        tool("names", json!({ "map": { counted.clone(): 1 } }), &[WORK, LATE]),
+        tool("lists", json!({}), &[MEMORY]),
+        tool("hashes", json!({}), &[MEMORY]),
+        tool("maps", json!({}), &[MEMORY]),
+        tool("flat", json!({}), &[MEMORY]),
+        tool("texts", json!({}), &[MEMORY]),
+        tool("equal", json!({}), &[MEMORY]),
+        tool("counts", json!({ "text": counted }), &[LATE]),
+        tool("ends", json!({ "text": counted }), &["must match the pattern"]),
+        tool("names", json!({ "map": { counted.clone(): 1 } }), &[LATE]),
         tool("looks", json!({ "text": counted }), &["could not be matched against its pattern"]),
     ]
 }
@@ -345,7 +351,7 @@ fn cancelled_call_stops_using_cpu() {
     let folder = folder();
     let server = folder.stdio();
     let client = server.session("2025-11-25");
-    // Ends at the limit of work, after seconds.
+    // Ends with its time.
     let words: Vec<String> = (0..3000).map(|number| format!("b{}", number * 7919 % 3000)).collect();
     let params = json!({ "name": "sorts", "arguments": { "text": words.join(",") } });
     let before = cpu_time_until_idle(&server);

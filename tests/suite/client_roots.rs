@@ -177,8 +177,8 @@ fn many_paths_in_many_roots_are_judged_soon_and_in_few_words() {
     let words = text_of(&refused["content"][0]);
     assert!(words.len() < 5_000 && words.ends_with("and 103980 more"), "{words}");
     let deep = vec!["/folio/root1".to_owned() + &"/a".repeat(2_000); 3_000];
-    let refused = client.call_with_answers("t", json!({ "p": deep }), answer);
-    assert!(text_of(&refused["content"][0]).starts_with("work limit exceeded"), "{refused}");
+    let fine = client.call_with_answers("t", json!({ "p": deep }), answer);
+    assert_eq!(text_of(&fine["content"][0]), "fine");
 }
 
 #[test]

@@ -7,7 +7,6 @@ use super::{AnswerVerdict, elicitation_url};
 use crate::action::ActionError;
 use crate::action::client::{ClientCapability, QuestionKind};
 use crate::action::sibling_keys::check_exactly_one;
-use crate::budget::Budget;
 use crate::compile::{Compiler, Exposure, shape_of};
 use crate::diagnostic::{Code, Severity};
 use crate::schema::{EmptyText, Schema, SchemaError, lint, normalize_integers};
@@ -94,7 +93,7 @@ impl ElicitTemplate {
     ) -> Result<AnswerVerdict, ActionError> {
         let action = answer.get("action").and_then(Value::as_str).unwrap_or_default();
         match action {
-            "accept" => self.check_content(answer, scope.budget()),
+            "accept" => scope.budget().run(|| self.check_content(answer))?,
             "decline" | "cancel" if continues_on_decline => Ok(AnswerVerdict::Accepted(json!({ "action": action }))),
             "decline" => Ok(AnswerVerdict::Declined(format!("the user declined: {}", self.message.render(scope)?.0))),
             "cancel" => Ok(AnswerVerdict::Declined(format!("the user cancelled: {}", self.message.render(scope)?.0))),
@@ -102,7 +101,7 @@ impl ElicitTemplate {
         }
     }
 
-    fn check_content(&self, answer: &Value, budget: &Budget) -> Result<AnswerVerdict, ActionError> {
+    fn check_content(&self, answer: &Value) -> Result<AnswerVerdict, ActionError> {
         let mut outcome = Map::new();
         if let ElicitMode::Form(schema) = &self.mode {
             let content = match answer.get("content") {
@@ -114,7 +113,7 @@ impl ElicitTemplate {
             let fields = schema.json().get("properties").and_then(Value::as_object);
             let known = content.into_iter().filter(|(name, _)| fields.is_some_and(|a| a.contains_key(name))).collect();
             // A client need not fill in defaults, and one of an older version is not sent them.
-            let (settled, violations) = schema.settle(known, EmptyText::Absent, budget)?;
+            let (settled, violations) = schema.settle(known, EmptyText::Absent)?;
             if !violations.is_empty() {
                 let messages: Vec<String> = violations.into_iter().map(|violation| violation.message).collect();
                 return Ok(AnswerVerdict::Invalid(messages.join("; ")));

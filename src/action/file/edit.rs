@@ -6,7 +6,7 @@ use serde_json::Value;
 use similar::TextDiff;
 
 use crate::action::ActionError;
-use crate::budget::{Budget, BudgetExceeded};
+use crate::budget;
 use crate::redact::{Redactor, SECRET_PLACEHOLDER};
 
 /// The largest file that is edited.
@@ -85,9 +85,9 @@ impl FileText {
     ///
     /// # Errors
     /// A text is not in the file, or more than once.
-    pub(super) fn apply(&mut self, edits: &[TextReplacement], budget: &Budget) -> Result<(), ActionError> {
+    pub(super) fn apply(&mut self, edits: &[TextReplacement]) -> Result<(), ActionError> {
         for (number, edit) in edits.iter().enumerate() {
-            budget.charge_work(self.size())?;
+            budget::tick()?;
             let failed = |why: &str| ActionError::message(format!("edit {}: {why}", number + 1));
             self.replace(edit).map_err(failed)?;
             if self.size() as u64 > 2 * MAX_EDITED_BYTES {
@@ -151,10 +151,9 @@ fn count_to_two(text: &str, old: &str) -> usize {
 }
 
 /// The changes as a unified diff; empty where there are none.
-pub(super) fn unified_diff(path: &str, old: &str, new: &str, budget: &Budget) -> Result<String, BudgetExceeded> {
-    budget.charge_memory((old.len() + new.len()).saturating_mul(2))?;
+pub(super) fn unified_diff(path: &str, old: &str, new: &str) -> String {
     let diff = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(old, new);
-    Ok(diff.unified_diff().context_radius(CONTEXT_LINES).header(path, path).to_string())
+    diff.unified_diff().context_radius(CONTEXT_LINES).header(path, path).to_string()
 }
 
 #[cfg(test)]
@@ -166,7 +165,7 @@ mod tests {
     fn edited(text: &str, edits: Value) -> Result<String, String> {
         let edits = parse_edits(&edits).map_err(|error| error.to_string())?;
         let mut text = FileText::new(text, Some(&Redactor::new(["hunter22-9d41"])));
-        text.apply(&edits, &Budget::default()).map_err(|error| error.to_string())?;
+        text.apply(&edits).map_err(|error| error.to_string())?;
         Ok(format!("{}|{}", text.to_redacted_string(), text.into_string()))
     }
 
@@ -212,8 +211,8 @@ mod tests {
     fn diff_of_long_unlike_texts_ends() {
         let old: String = (0..100_000_u64).map(|n| format!("{}\n", n * 7919 % 100_003)).collect();
         let new: String = (0..100_000_u64).map(|n| format!("{}\n", n * 104_729 % 100_003)).collect();
-        let diff = unified_diff("f", &old, &new, &Budget::default()).unwrap();
+        let diff = unified_diff("f", &old, &new);
         assert!(diff.starts_with("--- f\n+++ f\n@@"), "{}", &diff[..80]);
-        assert_eq!(unified_diff("f", "a\n", "a\n", &Budget::default()).unwrap(), "");
+        assert_eq!(unified_diff("f", "a\n", "a\n"), "");
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use crate::action::ActionError;
-use crate::budget::Budget;
+use crate::budget;
 use crate::files::{FileInfo, FileKind, FolderEntries, FolderEntry, Globs, WritableFolder, not_utf8_message, rfc3339};
 use crate::redact::Redactor;
 
@@ -17,8 +17,6 @@ pub(super) const DEFAULT_ENTRIES: usize = 1000;
 pub(super) const MAX_ENTRIES: usize = 10_000;
 /// How deep folders are listed.
 const MAX_DEPTH: usize = 64;
-/// What an entry takes in memory, beside its name and its path.
-const ENTRY_BYTES: usize = 1024;
 
 /// A listing on its way.
 pub(super) struct Listing<'a> {
@@ -27,7 +25,6 @@ pub(super) struct Listing<'a> {
     pub(super) path: &'a ResolvedPath,
     pub(super) globs: Globs,
     pub(super) hidden: bool,
-    pub(super) budget: &'a Budget,
     /// Hides secrets in names before patterns or the order of a listing can tell of them.
     pub(super) redactor: Option<&'a Redactor>,
     /// How many entries may still be added.
@@ -66,9 +63,10 @@ impl Listing<'_> {
         entries: &mut Vec<Value>,
     ) -> Result<(), ActionError> {
         for entry in self.names(below, depth)? {
+            budget::tick()?;
             let path = join(below, &entry.name);
             if self.globs.matches(&self.redact(&path)) {
-                if !self.count_entry(&path)? {
+                if !self.count_entry()? {
                     return Ok(());
                 }
                 entries.push(self.entry(&entry, &path));
@@ -83,13 +81,14 @@ impl Listing<'_> {
     fn list_tree(&mut self, below: &str, depth: usize) -> Result<Vec<Value>, ActionError> {
         let mut entries = Vec::new();
         for entry in self.names(below, depth)? {
+            budget::tick()?;
             let path = join(below, &entry.name);
             let is_folder = entry.kind == FileKind::Directory;
             let shown = self.redact(&path);
             if !is_folder && !self.globs.matches(&shown) || is_folder && !self.globs.could_match_in(&shown) {
                 continue;
             }
-            if !self.count_entry(&path)? {
+            if !self.count_entry()? {
                 break;
             }
             let mut value = self.entry(&entry, &path);
@@ -117,7 +116,6 @@ impl Listing<'_> {
         if self.redactor.is_some() {
             names.sort_by_cached_key(|entry| self.redact(&entry.name).into_owned());
         }
-        self.budget.charge_work(names.len().saturating_mul(ENTRY_BYTES / 2))?;
         Ok(names)
     }
 
@@ -139,8 +137,7 @@ impl Listing<'_> {
         self.redactor.map_or(Cow::Borrowed(path), |redactor| redactor.redact_text(path))
     }
 
-    fn count_entry(&mut self, path: &str) -> Result<bool, ActionError> {
-        self.budget.charge_memory(path.len().saturating_mul(2) + ENTRY_BYTES)?;
+    fn count_entry(&mut self) -> Result<bool, ActionError> {
         if self.remaining == 0 {
             self.is_truncated = true;
             return Ok(false);

@@ -18,7 +18,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse};
-use crate::budget::{Budget, memory_size};
+use crate::budget::{self, Budget};
 use crate::compile::{Compiler, FILES_GRANT, JsonTemplate, Pack};
 use crate::files::{FileError, Globs, OverwritePolicy, RemovalStep, WritableFolder};
 use crate::template::{FolderPathSlot, JsonSlot, QuerySlot, Scope, Shape, Template, TextSlot};
@@ -35,13 +35,8 @@ pub use spec::FileSpec;
 
 /// The largest file that is made by adding to it or by copying.
 const MAX_COPIED_BYTES: u64 = 1 << 30;
-/// How many bytes are copied between two looks at the budget.
+/// How many bytes are copied at a time.
 const COPY_CHUNK_BYTES: usize = 256 << 10;
-/// How many bytes that are copied count as one byte of work.
-const COPIED_BYTES_PER_WORK: usize = 16;
-
-/// How much work it counts as to look at a file or folder that is removed.
-const WORK_PER_REMOVED_NAME: usize = 128;
 
 /// One operation on files.
 pub struct FileAction {
@@ -213,22 +208,19 @@ impl FileOperationRun<'_> {
         let (folders, hidden) = (self.folders, self.action.folder.hidden);
         let globs = self.globs()?;
         let globs = if hidden { globs.with_hidden_without_links() } else { globs };
-        let (budget, redactor) = (self.budget(), self.context.run.world.redactor());
+        let redactor = self.context.run.world.redactor();
         let mut listing = Listing {
             folders,
             folder,
             path,
             globs,
             hidden,
-            budget,
             redactor,
             remaining: limit,
             is_truncated: false,
             not_utf8: 0,
         };
         let entries = Value::from(listing.entries(self.action.operation, recursive)?);
-        // Twice more as a value, and as text.
-        self.budget().charge_memory(memory_size(&entries).saturating_mul(2))?;
         let fields = [
             ("entries", entries),
             ("truncated", listing.is_truncated.into()),
@@ -248,7 +240,6 @@ impl FileOperationRun<'_> {
             for template in templates {
                 texts.extend(template.render(self.scope())?.0);
             }
-            texts.iter().try_for_each(|text| self.budget().charge_work(text.len().saturating_mul(64)))?;
             Ok(texts)
         };
         let mut include = texts(&self.action.options.glob)?;
@@ -271,7 +262,7 @@ impl FileOperationRun<'_> {
             Some(NewContent::Text(text)) => text.render(self.scope())?.0.into_bytes(),
             Some(NewContent::Base64(text)) => {
                 let text = text.render(self.scope())?.0;
-                self.budget().charge_memory(text.len())?;
+                self.budget().hold(text.len())?;
                 let decoded = STANDARD.decode(text.trim());
                 decoded.map_err(|_| ActionError::message("`base64` is not base64".to_owned()))?
             }
@@ -307,12 +298,13 @@ impl FileOperationRun<'_> {
         let shown = path.display_path(self.folders, "");
         let redactor = self.context.run.world.redactor();
         let edited = |old: Vec<u8>| -> Result<(String, String), ActionError> {
-            self.budget().charge_memory(old.len().saturating_mul(2))?;
+            // The old text, the new one, and what differs.
+            self.budget().hold(old.len().saturating_mul(4))?;
             let not_text = |_| ActionError::message(format!("`{shown}` is not UTF-8, so it cannot be edited"));
             let mut text = FileText::new(&String::from_utf8(old).map_err(not_text)?, redactor);
             let old = text.to_redacted_string();
-            text.apply(&edits, self.budget())?;
-            Ok((edit::unified_diff(&shown, &old, &text.to_redacted_string(), self.budget())?, text.into_string()))
+            text.apply(&edits)?;
+            Ok((edit::unified_diff(&shown, &old, &text.to_redacted_string()), text.into_string()))
         };
         let mut diff = String::new();
         if self.flag(&self.action.options.dry_run)? {
@@ -371,7 +363,7 @@ impl FileOperationRun<'_> {
         let mut begun: usize = 0;
         let outcome = folder.remove_all(path, &mut |step| -> Result<(), ActionError> {
             begun += usize::from(step == RemovalStep::Remove);
-            Ok(self.budget().charge_work(WORK_PER_REMOVED_NAME)?)
+            Ok(budget::tick()?)
         });
         let removed = begun.saturating_sub(1);
         outcome.map_err(|error| match removed {
@@ -392,7 +384,7 @@ impl FileOperationRun<'_> {
             if copied > MAX_COPIED_BYTES {
                 return Err(FileError::TooLarge { path: path.to_owned(), limit: MAX_COPIED_BYTES, size: copied }.into());
             }
-            self.budget().charge_work(count / COPIED_BYTES_PER_WORK)?;
+            budget::tick()?;
             to.write_all(bytes).map_err(|source| FileError::write_failed(path, source))?;
         }
     }

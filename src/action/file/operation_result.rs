@@ -89,7 +89,7 @@ impl ReadOptions {
             }
             bytes => bytes.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes),
         };
-        context.scope.budget().charge_memory(bytes.len().saturating_mul(2))?;
+        context.scope.budget().hold(bytes.len().saturating_mul(2))?;
         Ok(("base64", STANDARD.encode(&bytes), OutcomeBody::Bytes(bytes, mime_type)))
     }
 }

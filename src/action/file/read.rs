@@ -76,7 +76,7 @@ impl ReadableFile<'_> {
         let limit = context.run.max_output;
         let lookahead = context.run.world.redactor().map_or(0, Redactor::lookahead) as u64;
         let expected = file.size().unwrap_or_default().min(limit);
-        context.scope.budget().charge_memory(usize::try_from(expected).unwrap_or(usize::MAX))?;
+        context.scope.budget().hold(usize::try_from(expected).unwrap_or(usize::MAX))?;
         let info = file.info();
         let bytes = match options.lines {
             Lines::All => file.read(limit)?,

@@ -17,7 +17,7 @@ mod tls_and_proxy;
 
 use std::time::Instant;
 
-use crate::budget::{Budget, BudgetExceeded, MemoryCharge};
+use crate::budget::{Budget, BudgetExceeded};
 use crate::compile::{Compiler, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::files::Folder;
@@ -117,11 +117,9 @@ fn response_limit_error(why: BudgetExceeded) -> ActionError {
     ActionError::limit_error_after(why, ALREADY_SENT_NOTE)
 }
 
-/// Charges a response as bytes and as texts, of which the outcome is charged later.
-fn reserve_response_memory(response: &HttpResponse, budget: &Budget) -> Result<MemoryCharge, ActionError> {
-    let mut memory = MemoryCharge::new(budget);
-    memory.grow(response.body.bytes.len().saturating_mul(3)).map_err(response_limit_error)?;
-    Ok(memory)
+/// Holds memory for a response: as bytes, in the fields of the outcome, and as its body.
+async fn hold_response(response: &HttpResponse, budget: &Budget) -> Result<(), ActionError> {
+    budget.hold_when_free(response.body.bytes.len().saturating_mul(3)).await.map_err(response_limit_error)
 }
 
 impl ActionKind for HttpAction {
@@ -211,18 +209,15 @@ impl ActionKind for HttpAction {
 
     async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let budget = context.scope.budget();
-        let request = budget.run_repeatable(|| self.build_request(context))??;
+        let request = budget.run(|| self.build_request(context))??;
         if let Some(pagination) = &self.pagination {
             return Box::pin(self.fetch_pages(pagination, request, context)).await;
         }
         let request_description = self.describe_request(&request, &**context.run.world);
         let response =
             self.send_with_retries(request, &request_description, Instant::now() + context.timeout, context).await?;
-        let (size, values) = (response.body.bytes.len(), self.format.memory_size(&response.body.bytes));
-        // And twice to show it.
-        budget.reserve_when_free(size.saturating_mul(5).saturating_add(values)).await.map_err(response_limit_error)?;
-        let _held = reserve_response_memory(&response, budget)?;
-        budget.run_sized(size, || self.to_outcome(&request_description, response, context))?
+        hold_response(&response, budget).await?;
+        self.to_outcome(&request_description, response, context).await
     }
 }
 

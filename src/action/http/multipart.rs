@@ -173,7 +173,7 @@ impl FilePartSource {
             FilePartSource::Text(text) => PartContent::Bytes(text.render(scope)?.0.into_bytes()),
             FilePartSource::Base64(text) => {
                 let text = text.render(scope)?.0;
-                scope.budget().charge_memory(text.len())?;
+                scope.budget().hold(text.len())?;
                 let invalid = |_| ActionError::message(format!("{label} is not base64"));
                 PartContent::Bytes(STANDARD.decode(text.trim()).map_err(invalid)?)
             }

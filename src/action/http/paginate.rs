@@ -9,7 +9,7 @@ use url::Url;
 use crate::action::outcome::OutcomeBody;
 use crate::action::sibling_keys::check_exactly_one;
 use crate::action::{ActionContext, ActionError, ActionOutcome, ProgressUpdate, SelectExpression};
-use crate::budget::{MemoryCharge, json_memory_size, memory_size};
+use crate::budget::{json_memory_size, memory_size};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, bytes_without_byte_order_mark};
 use crate::schema::normalize_integers;
@@ -21,7 +21,7 @@ use crate::yaml::Spanned;
 use super::query::set_query_parameter;
 use super::response::request_effect;
 use super::spec::Paginate;
-use super::{HttpAction, reserve_response_memory, response_limit_error};
+use super::{HttpAction, hold_response, response_limit_error};
 
 const DEFAULT_MAX_PAGES: u32 = 10;
 const MAX_PAGES: u32 = 1000;
@@ -193,8 +193,6 @@ struct PageReader<'a> {
     /// The request of the first page.
     first: HttpRequest,
     items: Vec<Value>,
-    /// What the items take, in the list and in the outcome that is made of it.
-    memory: MemoryCharge,
     pages: u32,
     bytes: u64,
     /// Whether items of the last page were left out.
@@ -233,7 +231,6 @@ impl HttpAction {
             max_items: pagination.max_items.render(context.scope)?,
             first: request.clone(),
             items: Vec::new(),
-            memory: MemoryCharge::new(context.scope.budget()),
             pages: 0,
             bytes: 0,
             is_truncated: false,
@@ -266,10 +263,10 @@ impl PageReader<'_> {
             };
             match is_page {
                 Ok(true) => {}
-                Ok(false) => return self.end_without_page(&request_description, response),
+                Ok(false) => return self.end_without_page(&request_description, response).await,
                 Err(error) => return self.fail(error, None),
             }
-            let next = match self.add_page(&response) {
+            let next = match self.read_page(&response).await {
                 Ok(next) => next,
                 Err(error) => {
                     let error = error.about_output(&request_effect(response.status), &response.body.excerpt());
@@ -291,12 +288,15 @@ impl PageReader<'_> {
     }
 
     /// Ends with a response that is no page: an error, or one whose status is expected.
-    fn end_without_page(self, request_description: &str, response: HttpResponse) -> Result<ActionOutcome, ActionError> {
-        let _held = match reserve_response_memory(&response, self.context.scope.budget()) {
-            Ok(memory) => memory,
-            Err(error) => return self.fail(error, None),
-        };
-        let outcome = self.action.to_outcome(request_description, response, self.context)?;
+    async fn end_without_page(
+        self,
+        request_description: &str,
+        response: HttpResponse,
+    ) -> Result<ActionOutcome, ActionError> {
+        if let Err(error) = hold_response(&response, self.context.scope.budget()).await {
+            return self.fail(error, None);
+        }
+        let outcome = self.action.to_outcome(request_description, response, self.context).await?;
         match outcome.failure.clone() {
             _ if self.pages == 0 => Ok(outcome),
             Some(reason) => self.fail(ActionError::message(reason), Some(outcome)),
@@ -315,6 +315,16 @@ impl PageReader<'_> {
         self.pages >= self.pagination.max_pages || self.items.len() >= self.max_items
     }
 
+    /// Reads a page, which is held meanwhile: its bytes, its value, and what is selected from it. Returns the URL of the next
+    /// one.
+    async fn read_page(&mut self, response: &HttpResponse) -> Result<Option<Url>, ActionError> {
+        let budget = self.context.scope.budget().nested();
+        let bytes = &response.body.bytes;
+        let size = json_memory_size(bytes).saturating_mul(2).saturating_add(bytes.len());
+        budget.hold_when_free(size).await.map_err(response_limit_error)?;
+        budget.run(|| self.add_page(response))?
+    }
+
     /// Adds the items of a page; returns the URL of the next one.
     fn add_page(&mut self, response: &HttpResponse) -> Result<Option<Url>, ActionError> {
         let body = &response.body;
@@ -323,19 +333,16 @@ impl PageReader<'_> {
             let limit = self.context.run.max_output;
             return Err(ActionError::TruncatedJson { missing: body.missing_bytes, limit });
         }
-        let budget = self.context.scope.budget();
-        let _held = self.charge_page(&body.bytes)?;
-        let page: Value = budget
-            .run_sized(body.bytes.len(), || serde_json::from_slice(bytes_without_byte_order_mark(&body.bytes)))?
+        let page: Value = serde_json::from_slice(bytes_without_byte_order_mark(&body.bytes))
             .map_err(|error| ActionError::InvalidJson { message: error.to_string() })?;
         let found = match &self.pagination.items {
-            Some(items) => items.apply(&page, budget)?,
+            Some(items) => items.apply(&page)?,
             None => page.clone(),
         };
         let Value::Array(items) = found else {
             return Err(ActionError::message(match &self.pagination.items {
                 Some(items) => {
-                    let hint = items.hint(&page, &found, budget).map(|hint| format!(": {hint}")).unwrap_or_default();
+                    let hint = items.hint(&page, &found).map(|hint| format!(": {hint}")).unwrap_or_default();
                     format!("`items` of `paginate` did not select a list{hint}")
                 }
                 None => "the response is not a list: select it with `items` in `paginate`".to_owned(),
@@ -344,28 +351,18 @@ impl PageReader<'_> {
         let is_empty = items.is_empty();
         let room = self.max_items - self.items.len();
         self.is_truncated |= items.len() > room;
-        self.charge_items(items.iter().take(room))?;
+        self.hold_items(items.iter().take(room))?;
         self.items.extend(items.into_iter().take(room));
         self.next_url(response, &page, is_empty)
     }
 
-    /// Charges a page before it is parsed: its bytes, its value, and what is selected from it.
-    fn charge_page(&self, bytes: &[u8]) -> Result<MemoryCharge, ActionError> {
-        let mut memory = MemoryCharge::new(self.context.scope.budget());
-        memory
-            .grow(json_memory_size(bytes).saturating_mul(2).saturating_add(bytes.len()))
-            .map_err(response_limit_error)?;
-        Ok(memory)
-    }
-
-    /// Charges items before they are kept: in the list, and in the value and the texts of the outcome.
-    fn charge_items<'v>(&mut self, items: impl Iterator<Item = &'v Value>) -> Result<(), ActionError> {
+    /// Holds items before they are kept: in the list, and in the value and the texts of the outcome.
+    fn hold_items<'v>(&self, items: impl Iterator<Item = &'v Value>) -> Result<(), ActionError> {
         let size: usize = items.map(memory_size).sum();
-        self.memory.grow(size.saturating_mul(3)).map_err(response_limit_error)
+        self.context.scope.budget().hold(size.saturating_mul(3)).map_err(response_limit_error)
     }
 
     fn next_url(&self, response: &HttpResponse, page: &Value, is_empty: bool) -> Result<Option<Url>, ActionError> {
-        let budget = self.context.scope.budget();
         let join = |text: &str| {
             let next = response.url.join(text);
             next.map(Some).map_err(|_| ActionError::from(WorldError::InvalidUrl { reason: "malformed next page" }))
@@ -375,12 +372,12 @@ impl PageReader<'_> {
                 Some(next) => join(&next),
                 None => Ok(None),
             },
-            NextPage::Url(next) => match next.apply(page, budget)? {
+            NextPage::Url(next) => match next.apply(page)? {
                 end if is_end(&end) => Ok(None),
                 Value::String(next) => join(&next),
                 _ => Err(wrong_type("next", "a URL")),
             },
-            NextPage::Cursor(cursor, parameter) => match cursor.apply(page, budget)? {
+            NextPage::Cursor(cursor, parameter) => match cursor.apply(page)? {
                 end if is_end(&end) => Ok(None),
                 cursor @ (Value::String(_) | Value::Number(_)) => {
                     Ok(Some(with_parameter(&self.first.url, parameter, value_to_text(&cursor).into_owned())))

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::action::outcome::{OutcomeBody, with_json};
-use crate::action::parse::{OutputFormat, ParseLimits};
+use crate::action::parse::OutputFormat;
 use crate::action::{ActionContext, ActionError, ActionOutcome};
-use crate::budget::{MemoryCharge, json_memory_size};
+use crate::budget::json_memory_size;
 use crate::template::value_to_text;
 use crate::world::HttpResponse;
 
@@ -29,23 +29,33 @@ impl HttpAction {
             || self.expected_statuses.iter().any(|pattern| pattern.matches(status))
     }
 
-    /// The outcome of a response to the request that `request_description` describes.
-    pub(super) fn to_outcome(
+    /// The outcome of a response, which the call holds, to the request that `request_description` describes.
+    pub(super) async fn to_outcome(
         &self,
         request_description: &str,
         response: HttpResponse,
         context: &ActionContext<'_>,
     ) -> Result<ActionOutcome, ActionError> {
+        let budget = context.scope.budget();
+        // An error may have any form.
+        let is_success = self.is_success(response.status) && !self.is_failed(&response, context)?;
+        let format = if is_success { self.format } else { OutputFormat::Detect };
+        let format = format.hold_value(&response.body.bytes, budget, ALREADY_SENT_NOTE).await;
+        budget.run(|| self.parse_response(request_description, response, is_success, format, context))?
+    }
+
+    fn parse_response(
+        &self,
+        request_description: &str,
+        response: HttpResponse,
+        is_success: bool,
+        format: Result<OutputFormat, ActionError>,
+        context: &ActionContext<'_>,
+    ) -> Result<ActionOutcome, ActionError> {
         let content_type = response.header("content-type").unwrap_or_default().to_lowercase();
         let mime_type = content_type.split(';').next().map(str::trim).filter(|mime_type| !mime_type.is_empty());
-        let is_success = self.is_success(response.status) && !self.is_failed(&response, context)?;
-        // An error may have any form.
-        let format = if is_success { self.format } else { OutputFormat::Detect };
-        let limits = ParseLimits { budget: context.scope.budget(), max_output: context.run.max_output };
-        let mut memory = MemoryCharge::new(limits.budget);
-        let reserved = format.reserve(&response.body.bytes, &mut memory, ALREADY_SENT_NOTE);
-        let parsed = reserved.and_then(|format| {
-            let parsed = format.parse(&response.body, mime_type, limits);
+        let parsed = format.and_then(|format| {
+            let parsed = format.parse(&response.body, mime_type, context.run.max_output);
             parsed.map_err(|error| error.about_output(&request_effect(response.status), &response.body.excerpt()))
         });
         let (json, body) =
@@ -63,11 +73,10 @@ impl HttpAction {
     /// Whether `failIf` says that a response is an error, whatever its status.
     pub(super) fn is_failed(&self, response: &HttpResponse, context: &ActionContext<'_>) -> Result<bool, ActionError> {
         let Some(condition) = &self.fail_if else { return Ok(false) };
-        let budget = context.scope.budget();
-        let mut memory = MemoryCharge::new(budget);
-        let (text, bytes) = (response.body.to_display_text(), &response.body.bytes);
-        memory.grow(json_memory_size(bytes).saturating_add(text.len())).map_err(response_limit_error)?;
-        let json = budget.run_sized(bytes.len(), || serde_json::from_slice(bytes).unwrap_or(Value::Null))?;
+        let bytes = &response.body.bytes;
+        let budget = context.scope.budget().nested();
+        budget.hold(json_memory_size(bytes)).map_err(response_limit_error)?;
+        let json = budget.run(|| serde_json::from_slice(bytes).unwrap_or(Value::Null))?;
         Ok(condition.render(&context.scope.clone().with_response(with_json(response_fields(response), Some(json))))?)
     }
 

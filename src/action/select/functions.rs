@@ -1,4 +1,4 @@
-//! JMESPath functions: those that evaluate expressions, and the others by `jmespath` once their cost is charged.
+//! JMESPath functions: those that evaluate expressions, and the others by `jmespath`.
 
 use std::cmp::Ordering;
 
@@ -6,8 +6,8 @@ use jmespath::ast::Ast;
 use jmespath::{ErrorReason, Rcvar, RuntimeError, Variable};
 
 use super::SelectError;
-use super::interpreter::{ELEMENT_BYTES, EvalResult, Interpreter, array, null};
-use crate::budget::Budget;
+use super::interpreter::{ELEMENT_BYTES, EvalResult, Interpreter, array, null, written_size};
+use crate::budget;
 
 /// A list, and the expression that is evaluated for each of its elements.
 struct KeyedItems<'v> {
@@ -18,6 +18,8 @@ struct KeyedItems<'v> {
 impl Interpreter<'_> {
     /// Calls a function.
     pub(super) fn call(&self, name: &str, arguments: &[Rcvar], depth: usize) -> EvalResult {
+        // `jmespath` cannot be stopped: what is too long is refused before.
+        arguments.iter().try_for_each(|value| written_size(value).map(drop))?;
         match (name, items_then_key(arguments)) {
             ("map", _) => match key_then_items(arguments) {
                 Some(keyed) => self.map(&keyed, depth),
@@ -27,7 +29,7 @@ impl Interpreter<'_> {
             ("max_by", Some(keyed)) => self.extremum_by(&keyed, Ordering::Greater, depth),
             ("min_by", Some(keyed)) => self.extremum_by(&keyed, Ordering::Less, depth),
             _ => {
-                self.charge_call(name, arguments)?;
+                budget::hold(result_size(name, arguments)?)?;
                 self.call_builtin(name, arguments)
             }
         }
@@ -38,14 +40,13 @@ impl Interpreter<'_> {
         for item in keyed.items {
             found.push(self.eval(item, keyed.key, depth)?);
         }
-        Ok(array(found))
+        array(found)
     }
 
     fn sort_by(&self, keyed: &KeyedItems<'_>, depth: usize) -> EvalResult {
         let mut sorted = self.keys(keyed, "expression->string|expression->number", depth)?;
-        self.charge_sort(sorted.iter().map(|(_, key)| key))?;
         sorted.sort_by(|(_, one), (_, other)| one.cmp(other));
-        Ok(array(sorted.into_iter().map(|(item, _)| item.clone()).collect()))
+        array(sorted.into_iter().map(|(item, _)| item.clone()).collect())
     }
 
     fn extremum_by(&self, keyed: &KeyedItems<'_>, wanted: Ordering, depth: usize) -> EvalResult {
@@ -83,50 +84,29 @@ impl Interpreter<'_> {
         }
         Ok(keys)
     }
+}
 
-    /// Charges what a function reads and makes.
-    fn charge_call(&self, name: &str, arguments: &[Rcvar]) -> Result<(), SelectError> {
-        let shallow: usize = arguments.iter().map(|value| shallow_size(value)).sum();
-        self.budget.charge_memory(shallow)?;
-        match (name, arguments) {
-            ("to_string", [value]) if !value.is_string() => {
-                let all = self.charge_value(value, Budget::charge_memory)?;
-                // Quotes and backslashes are written as two letters.
-                self.budget.charge_memory(all)?;
-            }
-            ("join", [glue, items]) => {
-                let glues = items.as_array().map_or(0, Vec::len);
-                self.budget.charge_memory(glues.saturating_mul(glue.as_string().map_or(0, String::len)))?;
-            }
-            ("sort", [items]) => self.charge_sort(items.as_array().into_iter().flatten())?,
-            ("contains", [items, wanted]) => {
-                for item in items.as_array().into_iter().flatten() {
-                    self.charge_comparison(item, wanted)?;
-                }
-            }
-            _ => {}
+/// How much a function of `jmespath` makes of arguments: about as much as is at hand of them, but for texts.
+fn result_size(name: &str, arguments: &[Rcvar]) -> Result<usize, SelectError> {
+    match (name, arguments) {
+        // Quotes and backslashes are written as two letters.
+        ("to_string", [value]) if !value.is_string() => Ok(written_size(value)?.saturating_mul(2)),
+        ("join", [glue, items]) => {
+            let length = |text: &Rcvar| text.as_string().map_or(0, String::len);
+            let items = items.as_array().into_iter().flatten();
+            Ok(items.map(|item| length(item) + length(glue)).sum())
         }
-        Ok(())
-    }
-
-    /// Charges a sort: each key is compared with about as many others as it takes to halve the list to one.
-    fn charge_sort<'k>(&self, keys: impl Iterator<Item = &'k Rcvar>) -> Result<(), SelectError> {
-        let (count, letters) =
-            keys.fold((0_usize, 0_usize), |(count, letters), key| (count + 1, letters + shallow_size(key)));
-        let rounds = count.checked_ilog2().unwrap_or(0) as usize + 1;
-        self.budget.charge_memory(letters)?;
-        Ok(self.budget.charge_work(letters.saturating_mul(rounds))?)
+        _ => Ok(arguments.iter().map(|value| shallow_size(value)).sum()),
     }
 }
 
 /// How much of a value is at hand: itself, and its elements, but not what is in them.
 fn shallow_size(value: &Variable) -> usize {
-    let text = |value: &Variable| value.as_string().map_or(0, String::len);
     match value {
-        Variable::String(text) => ELEMENT_BYTES + text.len(),
-        Variable::Array(items) => items.iter().map(|item| ELEMENT_BYTES + text(item)).sum(),
-        Variable::Object(fields) => fields.iter().map(|(key, field)| ELEMENT_BYTES + key.len() + text(field)).sum(),
-        _ => ELEMENT_BYTES,
+        Variable::String(text) => text.len(),
+        Variable::Array(items) => items.len() * ELEMENT_BYTES,
+        Variable::Object(fields) => fields.keys().map(|key| ELEMENT_BYTES + key.len()).sum(),
+        _ => 0,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Interprets JMESPath as `jmespath` does, charges each value to the budget, and bounds the recursion.
+//! Interprets JMESPath as `jmespath` does, but for the order of keys and for integers, and ends with its call.
 //!
 //! Values are shared and not copied, so that what is doubled is doubled in name only until it is written out.
 
@@ -6,38 +6,43 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use jmespath::ast::{Ast, Comparator, KeyValuePair};
-use serde_json::Number;
+use serde_json::{Number, Value};
 
 use jmespath::{Context, DEFAULT_RUNTIME, ErrorReason, Rcvar, RuntimeError, Variable};
 
 use super::SelectError;
 use super::key_order::KeyOrders;
-use crate::budget::{Budget, BudgetExceeded};
+use crate::budget::{self, BudgetExceeded, MAX_MEMORY};
 
 /// How deep evaluations may go, beyond what one expression can be nested: expressions that are values call one another.
 const MAX_EVALUATION_DEPTH: usize = 512;
-/// What a node costs beside what it holds.
-const NODE_BYTES: usize = 64;
-/// What an element of a list or an object costs beside its text.
+/// What an element of a list or an object takes beside its text.
 pub(super) const ELEMENT_BYTES: usize = 48;
 
 /// An expression that is being evaluated.
 pub(super) struct Interpreter<'a> {
-    pub(super) expression: &'a str,
-    pub(super) budget: &'a Budget,
+    expression: &'a str,
     /// The order of keys of the objects in it.
-    pub(super) orders: RefCell<KeyOrders<'a>>,
+    orders: RefCell<KeyOrders<'a>>,
 }
-
-/// What a value is charged as: as read, or as held.
-pub(super) type Charge = fn(&Budget, usize) -> Result<(), BudgetExceeded>;
 
 pub(super) type EvalResult = Result<Rcvar, SelectError>;
 
-impl Interpreter<'_> {
+impl<'a> Interpreter<'a> {
+    /// Selects from a value with a whole expression.
+    pub(super) fn select(expression: &'a jmespath::Expression<'_>, value: &'a Value) -> Result<Value, SelectError> {
+        let mut orders = KeyOrders::default();
+        let data = orders.variable_of(value);
+        let interpreter = Interpreter { expression: expression.as_str(), orders: RefCell::new(orders) };
+        let found = interpreter.eval(&data, expression.as_ast(), 0)?;
+        budget::hold(written_size(&found)?)?;
+        let orders = interpreter.orders.into_inner();
+        orders.into_value(&found).map_err(|error| SelectError::mismatch(error.to_string()))
+    }
+
     /// What a node finds in a value, at some depth.
     pub(super) fn eval(&self, data: &Rcvar, node: &Ast, depth: usize) -> EvalResult {
-        self.budget.charge_memory(NODE_BYTES)?;
+        budget::tick()?;
         if depth > MAX_EVALUATION_DEPTH {
             return Err(SelectError::mismatch(format!("evaluation deeper than {MAX_EVALUATION_DEPTH} levels")));
         }
@@ -57,18 +62,18 @@ impl Interpreter<'_> {
             Ast::Not { node, .. } => self.eval(data, node, depth).map(|found| boolean(!found.is_truthy())),
             Ast::Condition { predicate, then, .. } => self.eval_condition(data, predicate, then, depth),
             Ast::Comparison { comparator, lhs, rhs, .. } => {
-                self.eval_comparison(&self.eval(data, lhs, depth)?, comparator, &self.eval(data, rhs, depth)?)
+                compare(&*self.eval(data, lhs, depth)?, comparator, &*self.eval(data, rhs, depth)?)
             }
-            Ast::ObjectValues { node, .. } => self.eval_object_values(&self.eval(data, node, depth)?),
-            Ast::Flatten { node, .. } => self.eval_flatten(&self.eval(data, node, depth)?),
+            Ast::ObjectValues { node, .. } => object_values(&*self.eval(data, node, depth)?),
+            Ast::Flatten { node, .. } => flatten(&*self.eval(data, node, depth)?),
             Ast::Slice { start, stop, step, .. } => {
-                self.eval_slice(data, SliceBounds { start: *start, stop: *stop, step: *step })
+                slice(data, SliceBounds { start: *start, stop: *stop, step: *step })
             }
             Ast::Projection { lhs, rhs, .. } => self.eval_projection(data, lhs, rhs, depth),
             Ast::MultiList { elements, .. } => self.eval_multi_list(data, elements, depth),
             Ast::MultiHash { elements, .. } => self.eval_multi_hash(data, elements, depth),
             Ast::Function { name, args, .. } => self.eval_function(data, name, args, depth),
-            Ast::Expref { ast, .. } => self.eval_expref(ast),
+            Ast::Expref { ast, .. } => Ok(Rcvar::new(Variable::Expref((**ast).clone()))),
         }
     }
 
@@ -98,53 +103,6 @@ impl Interpreter<'_> {
         self.call(name, &values, depth)
     }
 
-    /// An expression as a value.
-    fn eval_expref(&self, node: &Ast) -> EvalResult {
-        self.budget.charge_memory(self.expression.len() * ELEMENT_BYTES)?;
-        Ok(Rcvar::new(Variable::Expref(node.clone())))
-    }
-
-    fn eval_comparison(&self, left: &Rcvar, comparator: &Comparator, right: &Rcvar) -> EvalResult {
-        if matches!(comparator, Comparator::Equal | Comparator::NotEqual) {
-            self.charge_comparison(left, right)?;
-        }
-        Ok(left.compare(comparator, right).map_or_else(null, boolean))
-    }
-
-    fn eval_object_values(&self, subject: &Rcvar) -> EvalResult {
-        let Variable::Object(fields) = &**subject else { return Ok(null()) };
-        self.budget.charge_memory(fields.len() * ELEMENT_BYTES)?;
-        Ok(array(fields.values().cloned().collect()))
-    }
-
-    fn eval_flatten(&self, subject: &Rcvar) -> EvalResult {
-        let Variable::Array(items) = &**subject else { return Ok(null()) };
-        let mut flat = Vec::new();
-        for item in items {
-            match &**item {
-                Variable::Array(inner) => {
-                    self.budget.charge_memory(inner.len() * ELEMENT_BYTES)?;
-                    flat.extend(inner.iter().cloned());
-                }
-                _ => {
-                    self.budget.charge_memory(ELEMENT_BYTES)?;
-                    flat.push(item.clone());
-                }
-            }
-        }
-        Ok(array(flat))
-    }
-
-    fn eval_slice(&self, data: &Rcvar, bounds: SliceBounds) -> EvalResult {
-        if bounds.step == 0 {
-            return Err(SelectError::from_reason(&ErrorReason::Runtime(RuntimeError::InvalidSlice)));
-        }
-        let Variable::Array(items) = &**data else { return Ok(null()) };
-        self.budget.charge_memory(items.len() * ELEMENT_BYTES)?;
-        let places = slice_indices(items.len(), bounds);
-        Ok(array(places.filter_map(|place| items.get(place).cloned()).collect()))
-    }
-
     fn eval_projection(&self, data: &Rcvar, left: &Ast, right: &Ast, depth: usize) -> EvalResult {
         let left = self.eval(data, left, depth)?;
         let Variable::Array(items) = &*left else { return Ok(null()) };
@@ -155,7 +113,7 @@ impl Interpreter<'_> {
                 found.push(one);
             }
         }
-        Ok(array(found))
+        array(found)
     }
 
     fn eval_multi_list(&self, data: &Rcvar, elements: &[Ast], depth: usize) -> EvalResult {
@@ -166,7 +124,7 @@ impl Interpreter<'_> {
         for element in elements {
             found.push(self.eval(data, element, depth)?);
         }
-        Ok(array(found))
+        array(found)
     }
 
     fn eval_multi_hash(&self, data: &Rcvar, elements: &[KeyValuePair], depth: usize) -> EvalResult {
@@ -175,10 +133,9 @@ impl Interpreter<'_> {
         }
         let mut found = BTreeMap::new();
         for pair in elements {
-            self.budget.charge_memory(pair.key.len())?;
             found.insert(pair.key.clone(), self.eval(data, &pair.value, depth)?);
         }
-        self.budget.charge_memory(ELEMENT_BYTES)?;
+        budget::hold(found.keys().map(|key| ELEMENT_BYTES + key.len()).sum())?;
         let object = Rcvar::new(Variable::Object(found));
         self.orders.borrow_mut().record_created_object(&object, elements);
         Ok(object)
@@ -195,40 +152,6 @@ impl Interpreter<'_> {
                 .map_err(failed),
             None => Err(SelectError::mismatch(format!("unknown JMESPath function `{name}`"))),
         }
-    }
-
-    /// Charges all that is in a value, as often as it is named there. Gives how much that is.
-    pub(super) fn charge_value(&self, value: &Variable, charge: Charge) -> Result<usize, SelectError> {
-        let own = match value {
-            Variable::String(text) => ELEMENT_BYTES + text.len(),
-            _ => ELEMENT_BYTES,
-        };
-        charge(self.budget, own)?;
-        let below: usize = match value {
-            Variable::Array(items) => items.iter().map(|item| self.charge_value(item, charge)).sum::<Result<_, _>>()?,
-            Variable::Object(fields) => fields
-                .iter()
-                .map(|(key, field)| Ok(key.len() + self.charge_value(field, charge)?))
-                .sum::<Result<_, SelectError>>()?,
-            _ => 0,
-        };
-        Ok(own + below)
-    }
-
-    /// Charges the comparison of two values.
-    pub(super) fn charge_comparison(&self, left: &Variable, right: &Variable) -> Result<(), SelectError> {
-        match (left, right) {
-            (Variable::Array(_), Variable::Array(_)) | (Variable::Object(_), Variable::Object(_)) => {
-                self.charge_value(left, Budget::charge_work)?;
-                self.charge_value(right, Budget::charge_work)?;
-            }
-            (Variable::String(left), Variable::String(right)) => {
-                self.budget.charge_work(left.len().min(right.len()))?
-            }
-            (Variable::Expref(_), Variable::Expref(_)) => self.budget.charge_work(self.expression.len())?,
-            _ => {}
-        }
-        Ok(())
     }
 }
 
@@ -271,8 +194,68 @@ pub(super) fn null() -> Rcvar {
     Rcvar::new(Variable::Null)
 }
 
-pub(super) fn array(items: Vec<Rcvar>) -> Rcvar {
-    Rcvar::new(Variable::Array(items))
+pub(super) fn array(items: Vec<Rcvar>) -> EvalResult {
+    budget::hold(items.len() * ELEMENT_BYTES)?;
+    Ok(Rcvar::new(Variable::Array(items)))
+}
+
+/// How much a value takes when it is written out, where what is named twice is there twice.
+///
+/// # Errors
+/// More than a call may hold.
+pub(super) fn written_size(value: &Variable) -> Result<usize, BudgetExceeded> {
+    let (mut size, mut ahead) = (0_usize, vec![value]);
+    while let Some(value) = ahead.pop() {
+        budget::tick()?;
+        size += ELEMENT_BYTES;
+        match value {
+            Variable::String(text) => size += text.len(),
+            Variable::Array(items) => ahead.extend(items.iter().map(|item| &**item)),
+            Variable::Object(fields) => {
+                size += fields.keys().map(String::len).sum::<usize>();
+                ahead.extend(fields.values().map(|field| &**field));
+            }
+            _ => {}
+        }
+        if size as u64 > MAX_MEMORY {
+            return Err(BudgetExceeded::Memory);
+        }
+    }
+    Ok(size)
+}
+
+fn compare(left: &Variable, comparator: &Comparator, right: &Variable) -> EvalResult {
+    // What is too long to be written out is too long to be compared.
+    written_size(left)?;
+    written_size(right)?;
+    Ok(left.compare(comparator, right).map_or_else(null, boolean))
+}
+
+fn object_values(subject: &Variable) -> EvalResult {
+    let Variable::Object(fields) = subject else { return Ok(null()) };
+    array(fields.values().cloned().collect())
+}
+
+fn flatten(subject: &Variable) -> EvalResult {
+    let Variable::Array(items) = subject else { return Ok(null()) };
+    let length: usize = items.iter().map(|item| item.as_array().map_or(1, Vec::len)).sum();
+    budget::hold(length * ELEMENT_BYTES)?;
+    let mut flat = Vec::with_capacity(length);
+    for item in items {
+        match &**item {
+            Variable::Array(inner) => flat.extend(inner.iter().cloned()),
+            _ => flat.push(item.clone()),
+        }
+    }
+    Ok(Rcvar::new(Variable::Array(flat)))
+}
+
+fn slice(data: &Variable, bounds: SliceBounds) -> EvalResult {
+    if bounds.step == 0 {
+        return Err(SelectError::from_reason(&ErrorReason::Runtime(RuntimeError::InvalidSlice)));
+    }
+    let Variable::Array(items) = data else { return Ok(null()) };
+    array(slice_indices(items.len(), bounds).filter_map(|place| items.get(place).cloned()).collect())
 }
 
 fn boolean(holds: bool) -> Rcvar {

@@ -1,4 +1,4 @@
-//! `select`: a JMESPath expression, evaluated within the budget of its call.
+//! `select`: a JMESPath expression.
 
 mod functions;
 mod interpreter;
@@ -7,15 +7,12 @@ mod missing_field;
 #[cfg(test)]
 mod tests;
 
-use std::cell::RefCell;
-
 use interpreter::Interpreter;
 use jmespath::ast::Ast;
-use key_order::KeyOrders;
 use missing_field::find_missing_field;
 use serde_json::Value;
 
-use crate::budget::{Budget, BudgetExceeded, memory_size};
+use crate::budget::{self, BudgetExceeded, memory_size};
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, Span, one_line, truncate};
 use crate::template::Shape;
@@ -75,18 +72,21 @@ impl SelectExpression {
     /// Selects from a value. What the expression cannot do with the value gives its words.
     ///
     /// # Errors
-    /// A function that is given what it cannot take, and more than the call may do or hold.
-    pub fn apply(&self, value: &Value, budget: &Budget) -> Result<Value, SelectError> {
-        let level = budget.memory_mark();
-        let (found, size) = budget.run_repeatable(|| self.apply_once(value, budget))??;
-        budget.release_to(level, size);
+    /// A function that is given what it cannot take, and more than the running call may hold.
+    pub fn apply(&self, value: &Value) -> Result<Value, SelectError> {
+        let select = || {
+            budget::hold(memory_size(value))?;
+            Interpreter::select(&self.expression, value)
+        };
+        // Expressions can double what they are given again and again.
+        let found = budget::run_long(|| budget::release_after(select))??;
+        budget::hold(memory_size(&found))?;
         Ok(found)
     }
 
     /// Why nothing was found in a value, where that is because of a name of a field.
-    pub fn hint(&self, value: &Value, found: &Value, budget: &Budget) -> Option<String> {
-        let is_wrong = (is_blank(found) || has_null(found)) && budget.charge_work(memory_size(value)).is_ok();
-        let shape = is_wrong.then(|| Shape::inferred_from(value))?;
+    pub fn hint(&self, value: &Value, found: &Value) -> Option<String> {
+        let shape = (is_blank(found) || has_null(found)).then(|| Shape::inferred_from(value))?;
         let missing = find_missing_field(self.expression.as_ast(), &shape)?;
         let expression = truncate(self.expression.as_str(), MAX_SHOWN_CHARS);
         let what = if is_blank(found) { "nothing" } else { "null" };
@@ -102,20 +102,6 @@ impl SelectExpression {
             None => text.location.span(),
         };
         compiler.warning(Code::Select, span, missing.message()).help(missing.help());
-    }
-
-    /// Selects from a value. Gives what was found, and how much it holds.
-    fn apply_once(&self, value: &Value, budget: &Budget) -> Result<(Value, usize), SelectError> {
-        budget.charge_memory(memory_size(value))?;
-        let mut orders = KeyOrders::default();
-        let data = orders.variable_of(value);
-        let interpreter = Interpreter { expression: self.expression.as_str(), budget, orders: RefCell::new(orders) };
-        let found = interpreter.eval(&data, self.expression.as_ast(), 0)?;
-        // What is named twice is written out twice.
-        let size = interpreter.charge_value(&found, Budget::charge_memory)?;
-        let orders = interpreter.orders.into_inner();
-        let found = orders.into_value(&found).map_err(|error| SelectError::mismatch(error.to_string()))?;
-        Ok((found, size))
     }
 }
 

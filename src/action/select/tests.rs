@@ -17,7 +17,7 @@ fn jmespath_search(text: &str, value: &Value) -> Result<Value, SelectError> {
 }
 
 fn folio_search(text: &str, value: &Value) -> Result<Value, SelectError> {
-    selection(text).apply(value, &Budget::default())
+    Budget::default().run(|| selection(text).apply(value)).unwrap()
 }
 
 fn value() -> impl Strategy<Value = Value> {
@@ -143,10 +143,7 @@ fn exponential_growth_is_refused() {
         format!("{} | contains([@], @)", chain(60, "[@, @]")),
     ] {
         let found = folio_search(&text, &json!({ "a": ["x", "y"], "b": 1 }));
-        assert!(
-            matches!(found, Err(SelectError::BudgetExceeded(BudgetExceeded::Memory | BudgetExceeded::Work))),
-            "{text}: {found:?}"
-        );
+        assert!(matches!(found, Err(SelectError::BudgetExceeded(BudgetExceeded::Memory))), "{text}: {found:?}");
     }
 }
 

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use crate::action::{Run, SelectExpression};
-use crate::budget::Budget;
 use crate::catalog::entry::{CheckedRun, RunKeys, entry_digest};
 use crate::catalog::inputs::Inputs;
 use crate::catalog::none_if_invalid;
@@ -52,7 +51,7 @@ fn warn_of_rejected_values(
     compiler: &mut Compiler<'_>,
 ) {
     let (Complete::List(values), Some(inputs)) = (&complete.value, inputs) else { return };
-    for value in values.iter().filter(|value| !inputs.accepts(name, &value.value.0, &Budget::default())) {
+    for value in values.iter().filter(|value| !inputs.accepts(name, &value.value.0)) {
         let message = format!("unused completion `{}`: `{name}` does not accept it", value.value.0);
         compiler.warning(Code::Unused, value.location, message);
     }

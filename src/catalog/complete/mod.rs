@@ -80,7 +80,7 @@ impl CompletionOwner<'_> {
         let mut values = self.sources.get(query.argument)?.source.values(self, query).await;
         let size = work_size(&values);
         let budget = query.entry_context.budget;
-        budget.run_sized(size, || values.retain(|value| self.inputs.accepts(query.argument, value, budget))).ok()?;
+        budget.run_sized(size, || values.retain(|value| self.inputs.accepts(query.argument, value))).ok()?;
         Some(values)
     }
 
@@ -127,7 +127,7 @@ async fn run_source(
     let budget = query.entry_context.budget;
     let scope = owner
         .pack_context
-        .scope(owner.inputs.bind_partial(query.other_arguments, budget), budget)
+        .scope(owner.inputs.bind_partial(query.other_arguments), budget)
         .with_typed_text(query.typed_text);
     let RunOutcome { outcome, steps, .. } =
         owner.pack_context.run_plan("completion", plan, &scope, query.entry_context).await.ok()?;
@@ -141,8 +141,8 @@ async fn run_source(
     };
     match (body, select) {
         (OutcomeBody::Json(json, _), Some(select)) => {
-            let found = select.apply(&json, scope.budget()).ok()?;
-            if let Some(hint) = select.hint(&json, &found, scope.budget()) {
+            let found = budget.run(|| select.apply(&json)).ok()?.ok()?;
+            if let Some(hint) = select.hint(&json, &found) {
                 let hint = format!("`select` of a completion of `{}`: {hint}", query.argument);
                 query.entry_context.call.world.hint_to_author(&hint);
             }

@@ -78,7 +78,7 @@ impl CompiledBlob {
     /// As [`CompiledBlob::render`].
     pub(in crate::catalog) fn render_bytes(&self, scope: &Scope) -> Result<Vec<u8>, Refusal> {
         let base64 = self.render(scope)?;
-        scope.budget().charge_memory(base64.len() / 4 * 3)?;
+        scope.budget().hold(base64.len() / 4 * 3)?;
         // It was encoded here.
         Ok(STANDARD.decode(base64).unwrap_or_default())
     }
@@ -93,7 +93,7 @@ impl CompiledBlob {
             CompiledBlob::Base64(template, key) => Ok(template.render(scope).map_err(|error| in_key(error, key))?.0),
             CompiledBlob::Text(template) => {
                 let text = template.render(scope)?.0;
-                scope.budget().charge_memory(text.len() / 3 * 4)?;
+                scope.budget().hold(text.len() / 3 * 4)?;
                 Ok(STANDARD.encode(text))
             }
         }

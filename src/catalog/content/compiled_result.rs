@@ -145,11 +145,9 @@ impl CompiledResult {
             }
             ResultForm::Text(text) => RenderedResult::Text(text.render(&scope)?.0, structured(written)),
             ResultForm::Content(blocks) => {
-                let render_blocks = || {
-                    let mut rendered = Vec::new();
-                    blocks.iter().try_for_each(|block| block.render(&scope, &mut rendered)).map(|()| rendered)
-                };
-                RenderedResult::Content(scope.budget().run_repeatable(render_blocks)??, structured(written))
+                let mut rendered = Vec::new();
+                blocks.iter().try_for_each(|block| block.render(&scope, &mut rendered))?;
+                RenderedResult::Content(rendered, structured(written))
             }
         })
     }
@@ -220,11 +218,11 @@ fn apply_select(
         },
     };
     let from = from.unwrap_or(&Value::Null);
-    let found = select.apply(from, scope.budget()).map_err(|error| match error {
+    let found = select.apply(from).map_err(|error| match error {
         SelectError::BudgetExceeded(why) => why.into(),
         error => failed(error.to_string()),
     })?;
-    if let Some(hint) = select.hint(from, &found, scope.budget()) {
+    if let Some(hint) = select.hint(from, &found) {
         author.world.hint_to_author(&format!("`select` in `{}`: {hint}", author.entry_name));
     }
     Ok(found)

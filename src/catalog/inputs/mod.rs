@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use crate::budget::{Budget, BudgetExceeded, memory_size};
+use crate::budget::{BudgetExceeded, memory_size};
 use crate::catalog::entry::EntryContext;
 use crate::catalog::inputs::argument_schema::{
     DeclaredArguments, LISTED_TEXTS, compile_schema, object_schema, render_texts,
@@ -158,8 +158,7 @@ impl Inputs {
         };
         let waited = roots.as_ref().map(|_| began.elapsed()).unwrap_or_default();
         let known = roots.as_deref().unwrap_or_default();
-        let resolve =
-            || resolve_confined_paths::resolve_paths(&self.confined_arguments, arguments, known, entry_context.budget);
+        let resolve = || resolve_confined_paths::resolve_paths(&self.confined_arguments, arguments, known);
         let arguments = entry_context
             .budget
             .run_io(resolve)
@@ -266,8 +265,8 @@ impl Inputs {
     }
 
     /// Whether an argument accepts a text.
-    pub(super) fn accepts(&self, name: &str, text: &str, budget: &Budget) -> bool {
-        matches!(self.schema.coerce_property(name, text), Coercion::Value(value) if self.schema.allows_property(name, &value, budget))
+    pub(super) fn accepts(&self, name: &str, text: &str) -> bool {
+        matches!(self.schema.coerce_property(name, text), Coercion::Value(value) if self.schema.allows_property(name, &value))
     }
 
     /// Whether a call without the argument is refused.
@@ -280,8 +279,8 @@ impl Inputs {
     ///
     /// # Errors
     /// All violations.
-    pub(super) fn bind(&self, given: Option<Object>, budget: &Budget) -> Result<Object, BindError> {
-        let (values, violations) = self.schema.settle(given.unwrap_or_default(), EmptyText::Text, budget)?;
+    pub(super) fn bind(&self, given: Option<Object>) -> Result<Object, BindError> {
+        let (values, violations) = self.schema.settle(given.unwrap_or_default(), EmptyText::Text)?;
         if !violations.is_empty() {
             return Err(BindError::Violations(violations));
         }
@@ -311,11 +310,11 @@ impl Inputs {
 
     /// Binds what of the arguments is filled in already, when one is to be completed: those that are declared and fit.
     /// Those that must be inside of folders are absent: no client is asked for its roots here.
-    pub(super) fn bind_partial(&self, given: &BTreeMap<String, String>, budget: &Budget) -> Object {
+    pub(super) fn bind_partial(&self, given: &BTreeMap<String, String>) -> Object {
         let given = |name: &String| given.get(name).filter(|_| !self.is_confined(name));
         let fitting = |name: &String| {
-            let mut value = self.coerce(name, given(name)?, budget)?;
-            let fits = self.schema.allows_property(name, &value, budget);
+            let mut value = self.coerce(name, given(name)?)?;
+            let fits = self.schema.allows_property(name, &value);
             normalize_integers(&mut value);
             fits.then_some(value)
         };
@@ -323,8 +322,8 @@ impl Inputs {
     }
 
     /// Binds what is known of the arguments, and the defaults of the others.
-    pub(super) fn bind_with_defaults(&self, given: &BTreeMap<String, String>, budget: &Budget) -> Object {
-        let mut values = self.bind_partial(given, budget);
+    pub(super) fn bind_with_defaults(&self, given: &BTreeMap<String, String>) -> Object {
+        let mut values = self.bind_partial(given);
         self.schema.fill_defaults(&mut values);
         values.values_mut().for_each(normalize_integers);
         self.declared.iter().filter_map(|name| values.remove_entry(name)).collect()
@@ -333,8 +332,7 @@ impl Inputs {
     /// The violations of values in the manifest. Values in `templated` are only known at a call. `texts` is whether
     /// values are coerced.
     pub(super) fn known_violations(&self, given: Object, templated: &BTreeSet<String>, texts: bool) -> Vec<Violation> {
-        let budget = Budget::default();
-        let bound = if texts { self.bind_coerced(Some(given), &budget) } else { self.bind(Some(given), &budget) };
+        let bound = if texts { self.bind_coerced(Some(given)) } else { self.bind(Some(given)) };
         let known = |violation: &Violation| match &violation.name {
             Some(name) => !templated.contains(name),
             None => templated.is_empty(),
@@ -348,11 +346,11 @@ impl Inputs {
 
     /// The value of an argument that arrives as a text, by its declared type. A form cannot say that a field was left
     /// empty: an empty text for an optional argument is none where there is a default, or where it does not fit.
-    fn coerce(&self, name: &str, text: &str, budget: &Budget) -> Option<Value> {
+    fn coerce(&self, name: &str, text: &str) -> Option<Value> {
         let Coercion::Value(value) = self.schema.coerce_property(name, text) else { return None };
         let is_empty_field = text.is_empty() && !self.requires(name) && self.declares(name);
         let is_none = is_empty_field
-            && (self.has_default(name) || self.is_confined(name) || !self.schema.allows_property(name, &value, budget));
+            && (self.has_default(name) || self.is_confined(name) || !self.schema.allows_property(name, &value));
         (!is_none).then_some(value)
     }
 
@@ -395,17 +393,17 @@ impl Inputs {
     ///
     /// # Errors
     /// All violations.
-    pub(super) fn bind_coerced(&self, given: Option<Object>, budget: &Budget) -> Result<Object, BindError> {
+    pub(super) fn bind_coerced(&self, given: Option<Object>) -> Result<Object, BindError> {
         let mut values = Map::new();
         for (name, value) in given.unwrap_or_default() {
             let value = match value {
                 Value::Null => None,
-                Value::String(text) => self.coerce(&name, &text, budget),
+                Value::String(text) => self.coerce(&name, &text),
                 other => Some(other),
             };
             values.extend(value.map(|value| (name, value)));
         }
-        self.bind(Some(values), budget)
+        self.bind(Some(values))
     }
 }
 

@@ -1,10 +1,10 @@
 //! Resolves arguments that must be paths inside of folders: the client's roots, or those that the manifest names.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::budget::{Budget, BudgetExceeded};
+use crate::budget::{self, BudgetExceeded};
 use crate::catalog::inputs::path_confinement::{ConfinedArgument, PathConfinement};
 use crate::catalog::listing::Object;
 use crate::files::{ResolvedRoots, RootPathError, expand_home};
@@ -12,9 +12,6 @@ use crate::uri::file_uri_to_path;
 
 /// How many complaints are listed.
 const MAX_PATH_ERRORS: usize = 20;
-
-/// What it costs to ask the system for one folder on the way to a path.
-const FOLDER_COST_BYTES: usize = 512;
 
 /// Puts in the place of each of these arguments the path that it leads to, with every link followed. `roots` are those of
 /// the client.
@@ -25,9 +22,8 @@ pub(in crate::catalog) fn resolve_paths(
     confined: &[ConfinedArgument],
     mut arguments: Object,
     roots: &[String],
-    budget: &Budget,
 ) -> Result<Result<Object, Vec<String>>, BudgetExceeded> {
-    let roots = AllowedFolders::from_client_roots(roots, budget)?;
+    let roots = AllowedFolders::from_client_roots(roots);
     let mut path_errors = PathErrors::default();
     for ConfinedArgument { name, confinement } in confined {
         let Some(items) = arguments.get_mut(name).map(argument_items) else { continue };
@@ -35,7 +31,7 @@ pub(in crate::catalog) fn resolve_paths(
         let allowed = match confinement {
             PathConfinement::Roots => &roots,
             PathConfinement::Folders { paths, folder_list } if items.iter().any(|item| !item.is_null()) => {
-                own = AllowedFolders::new(paths.clone(), folder_list, budget)?;
+                own = AllowedFolders::new(paths.clone(), folder_list);
                 &own
             }
             PathConfinement::Unset(variable) if items.iter().any(|item| !item.is_null()) => {
@@ -45,7 +41,8 @@ pub(in crate::catalog) fn resolve_paths(
             PathConfinement::Folders { .. } | PathConfinement::Unset(_) => continue,
         };
         for item in items.iter_mut().filter(|item| !item.is_null()) {
-            match allowed.resolve(item, budget)? {
+            budget::tick()?;
+            match allowed.resolve(item) {
                 Ok(path) => *item = path.into(),
                 Err(error) => path_errors.push(format!("`{name}` {error}")),
             }
@@ -104,27 +101,26 @@ struct AllowedFolders {
 }
 
 impl AllowedFolders {
-    fn from_client_roots(roots: &[String], budget: &Budget) -> Result<AllowedFolders, BudgetExceeded> {
+    fn from_client_roots(roots: &[String]) -> AllowedFolders {
         let roots: Vec<PathBuf> = roots.iter().filter_map(|root| parse_path(root)).collect();
         let outside = "must be inside one of the client's roots".to_owned();
-        Ok(AllowedFolders { roots: follow(&roots, budget)?, base: None, outside })
+        AllowedFolders { roots: follow(&roots), base: None, outside }
     }
 
-    fn new(paths: Vec<PathBuf>, folder_list: &str, budget: &Budget) -> Result<AllowedFolders, BudgetExceeded> {
+    fn new(paths: Vec<PathBuf>, folder_list: &str) -> AllowedFolders {
         let outside = format!("must be inside {folder_list}");
-        Ok(AllowedFolders { roots: follow(&paths, budget)?, base: paths.into_iter().next(), outside })
+        AllowedFolders { roots: follow(&paths), base: paths.into_iter().next(), outside }
     }
 
-    fn resolve(&self, value: &Value, budget: &Budget) -> Result<Result<String, String>, BudgetExceeded> {
+    fn resolve(&self, value: &Value) -> Result<String, String> {
         let Some(path) = value.as_str().and_then(|written| self.parse(written)) else {
-            return Ok(Err(self.not_a_path().to_owned()));
+            return Err(self.not_a_path().to_owned());
         };
-        charge(&path, budget)?;
-        Ok(self.roots.resolve(&path).map_err(|error| match error {
+        self.roots.resolve(&path).map_err(|error| match error {
             RootPathError::OutsideRoots => self.outside.clone(),
             RootPathError::NotAbsolute => self.not_a_path().to_owned(),
             other => other.to_string(),
-        }))
+        })
     }
 
     /// The path that is written, from the first folder on if it is relative.
@@ -144,14 +140,8 @@ impl AllowedFolders {
     }
 }
 
-fn follow(folders: &[PathBuf], budget: &Budget) -> Result<ResolvedRoots, BudgetExceeded> {
-    folders.iter().try_for_each(|folder| charge(folder, budget))?;
-    Ok(ResolvedRoots::follow(folders.iter().map(PathBuf::as_path)))
-}
-
-/// Charges what it costs to follow a path.
-fn charge(path: &Path, budget: &Budget) -> Result<(), BudgetExceeded> {
-    budget.charge_work(FOLDER_COST_BYTES.saturating_mul(path.components().count()))
+fn follow(folders: &[PathBuf]) -> ResolvedRoots {
+    ResolvedRoots::follow(folders.iter().map(PathBuf::as_path))
 }
 
 /// The path that is written, or that a `file:` URI names.
@@ -171,7 +161,7 @@ mod tests {
         let arguments = Map::from_iter([("p".to_owned(), value), ("q".to_owned(), json!("../q"))]);
         let confined =
             ["p", "absent"].map(|name| ConfinedArgument { name: name.to_owned(), confinement: PathConfinement::Roots });
-        let resolved = resolve_paths(&confined, arguments, &roots, &Budget::default()).unwrap()?;
+        let resolved = resolve_paths(&confined, arguments, &roots).unwrap()?;
         assert_eq!(resolved.get("q"), Some(&json!("../q")));
         Ok(resolved.get("p").cloned().unwrap())
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::action::{RunLimits, RunPlan};
-use crate::budget::{Budget, BudgetExceeded};
+use crate::budget::{self, BudgetExceeded};
 use crate::catalog::content::block::RenderedBlock;
 use crate::catalog::entry::{CheckedRun, PackContext};
 use crate::catalog::listing::{Object, ResourceInfo, ResourceListing};
@@ -30,12 +30,8 @@ pub(in crate::catalog) struct ImportedParts {
 
 impl ImportedParts {
     /// Adds its values to the arguments of a call.
-    pub(in crate::catalog) fn add_values(
-        &self,
-        mut arguments: Object,
-        budget: &Budget,
-    ) -> Result<Object, BudgetExceeded> {
-        add_values(&self.values, &mut arguments, budget)?;
+    pub(in crate::catalog) fn add_values(&self, mut arguments: Object) -> Result<Object, BudgetExceeded> {
+        add_values(&self.values, &mut arguments)?;
         Ok(arguments)
     }
 
@@ -79,7 +75,8 @@ pub(in crate::catalog) fn dotprompt_messages(
     scope: &Scope,
 ) -> Result<Vec<(Role, Vec<RenderedBlock>)>, RenderError> {
     let arguments = scope.arguments().cloned().unwrap_or_default();
-    let messages = template.render(&arguments, scope.budget())?;
+    // Partials can use one another again and again.
+    let messages = budget::run_long(|| template.render(&arguments, scope.budget()))??;
     let blocks = messages.into_iter().filter_map(block_of);
     Ok(blocks.map(|(role, block)| (role, vec![RenderedBlock::Block(block)])).collect())
 }

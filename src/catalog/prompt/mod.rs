@@ -157,7 +157,7 @@ impl CompiledPrompt {
         let messages = if let PromptBody::Messages(messages) = &self.body { messages.as_slice() } else { &[] };
         let given = std::collections::BTreeMap::from([(argument.to_owned(), value.to_owned())]);
         let budget = Budget::default();
-        let scope = self.pack_context.scope(self.inputs.bind_with_defaults(&given, &budget), &budget);
+        let scope = self.pack_context.scope(self.inputs.bind_with_defaults(&given), &budget);
         let alone = |path: &Vec<String>| match path.as_slice() {
             [name] => name == argument,
             [head, name, ..] => matches!(head.as_str(), "env" | "server") || (head == "arguments" && name == argument),
@@ -186,10 +186,9 @@ impl CompiledPrompt {
     ) -> Result<Vec<(Role, Vec<RenderedBlock>)>, Refusal> {
         let budget = entry_context.entry_budget(self.plan.as_ref());
         let entry_context = &entry_context.with_budget(&budget);
-        let arguments =
-            budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given, &budget))?;
+        let arguments = budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given))?;
         let ResolvedCall { arguments, entry_context, roots } = self.inputs.confine(arguments?, entry_context).await?;
-        let arguments = budget.run_io(|| self.imported.add_values(arguments, &budget)).flatten()?;
+        let arguments = budget.run(|| self.imported.add_values(arguments)).flatten()?;
         let mut scope = self.pack_context.scope(arguments, &budget);
         if let Some(plan) = &self.plan {
             let ended = Box::pin(self.pack_context.run_plan(&self.listing.name, plan, &scope, &entry_context)).await;
@@ -201,7 +200,7 @@ impl CompiledPrompt {
         } else {
             entry_context.ensure_not_resumed()?;
         }
-        budget.run_repeatable(|| self.render_messages(&scope))?
+        budget.run(|| self.render_messages(&scope))?
     }
 
     /// Its messages, by role.

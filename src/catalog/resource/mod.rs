@@ -122,9 +122,7 @@ impl CompiledResource {
 
     /// The files of its root whose paths its variable takes.
     fn readable_entries<'r>(&'r self, root: &'r ResourceRoot) -> impl Iterator<Item = &'r crate::files::FileEntry> {
-        let taken = |path: &str| {
-            self.path_variable().is_some_and(|variable| self.inputs.accepts(variable, path, &Budget::default()))
-        };
+        let taken = |path: &str| self.path_variable().is_some_and(|variable| self.inputs.accepts(variable, path));
         root.entries().iter().filter(move |entry| taken(&entry.path))
     }
 
@@ -295,7 +293,7 @@ impl CompiledResource {
         let bind_refusal = |bind_error: BindError| Refusal::from(bind_error).with_data(json!({ "uri": uri }));
         let budget = entry_context.entry_budget(self.plan());
         let entry_context = &entry_context.with_budget(&budget);
-        let bound = budget.run_sized(uri.len(), || self.inputs.bind_coerced(Some(given), &budget))?;
+        let bound = budget.run_sized(uri.len(), || self.inputs.bind_coerced(Some(given)))?;
         let arguments = bound.map_err(bind_refusal)?;
         let ResolvedCall { arguments, entry_context, roots } = self.inputs.confine(arguments, entry_context).await?;
         let scope = self.pack_context.scope(arguments, &budget);
@@ -405,7 +403,7 @@ impl CompiledResource {
     fn template_path(&self, file: &FileTemplate, values: &IndexMap<String, String>) -> Option<PathBuf> {
         let given = values.iter().map(|(name, value)| (name.clone(), Value::from(value.clone()))).collect();
         let budget = Budget::default();
-        let scope = self.pack_context.scope(self.inputs.bind_coerced(Some(given), &budget).ok()?, &budget);
+        let scope = self.pack_context.scope(self.inputs.bind_coerced(Some(given)).ok()?, &budget);
         let rendered = file.path.render(&scope).ok()?.text;
         let below = file.below(&rendered);
         file.may_be_shown(below, &self.pack_context.secrets).then(|| below.to_owned())

@@ -6,7 +6,7 @@ use std::path::Path;
 use regex::Regex;
 use serde_json::Value;
 
-use crate::budget::Budget;
+use crate::budget::{self, Budget};
 use crate::catalog::complete::MAX_COMPLETED_FILES;
 use crate::files::{FileEntry, Globs};
 use crate::template::{FilePathSlot, Template, TemplatePart, value_to_text};
@@ -22,8 +22,8 @@ pub(super) struct PathValues<'a> {
     pub(super) budget: &'a Budget,
 }
 
-/// The cost per byte of matching a file: a URI is built and parsed.
-const COST_PER_BYTE: usize = 256;
+/// How many bytes the values of other variables may have: of each file a URI is built and parsed with them.
+const MAX_GIVEN_BYTES: usize = 4 << 10;
 
 /// A piece of the path below the folder.
 enum PathPiece {
@@ -57,6 +57,9 @@ impl PathValues<'_> {
     pub(super) fn values(&self, variable: &str, given: &BTreeMap<String, String>) -> Option<Vec<String>> {
         let mut given = given.clone();
         given.remove(variable);
+        if given.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() > MAX_GIVEN_BYTES {
+            return Some(Vec::new());
+        }
         let pieces = self.pieces(variable, &given)?;
         let globs = Globs::new(&[&glob(&pieces)], &[]).ok()?;
         let (pattern, names) = pattern(&pieces)?;
@@ -66,15 +69,12 @@ impl PathValues<'_> {
             values.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
             self.reads_file(&values, entry).then(|| values.remove(variable)).flatten()
         };
-        let bytes: usize = given.iter().map(|(name, value)| name.len() + value.len()).sum();
-        let affordable =
-            |entry: &FileEntry| self.budget.charge_work((bytes + entry.path.len()).saturating_mul(COST_PER_BYTE)).ok();
-        Some(entries.iter().map_while(|entry| affordable(entry).map(|()| value(entry))).flatten().collect())
+        Some(entries.iter().take_while(|_| budget::tick().is_ok()).filter_map(value).collect())
     }
 
     /// The pieces of the path, with the values of variables where they are known, or have a default.
     fn pieces(&self, variable: &str, given: &BTreeMap<String, String>) -> Option<Vec<PathPiece>> {
-        let mut known = self.resource.inputs.bind_with_defaults(given, self.budget);
+        let mut known = self.resource.inputs.bind_with_defaults(given);
         known.insert(variable.to_owned(), Value::Null);
         let scope = self.resource.pack_context.scope(known, self.budget);
         let mut pieces = Vec::new();
@@ -105,10 +105,10 @@ impl PathValues<'_> {
             .all(|variable| values.contains_key(&variable.name) || !inputs.requires(&variable.name));
         let found = whole.then(|| template.matches(&template.expand(&|name| values.get(name).cloned())));
         let known = match found {
-            Some(Some(found)) => inputs.bind_with_defaults(&found.into_iter().collect(), self.budget),
+            Some(Some(found)) => inputs.bind_with_defaults(&found.into_iter().collect()),
             Some(None) => return false,
             // As far as it is known without the others.
-            None => inputs.bind_with_defaults(values, self.budget),
+            None => inputs.bind_with_defaults(values),
         };
         let Ok(rendered) = self.file.path.render(&pack_context.scope(known, self.budget)) else { return false };
         self.file.below(&rendered.text) == Path::new(&entry.path) && entry.size <= MAX_RESOURCE_BYTES

@@ -90,10 +90,10 @@ impl From<RenderError> for Refusal {
 impl From<BudgetExceeded> for Refusal {
     fn from(why: BudgetExceeded) -> Refusal {
         let kind = match why {
-            BudgetExceeded::Work | BudgetExceeded::Memory => RefusalKind::BadArguments,
+            BudgetExceeded::Memory => RefusalKind::BadArguments,
             BudgetExceeded::Time { .. } => RefusalKind::TimedOut,
             BudgetExceeded::Cancelled => RefusalKind::Cancelled,
-            BudgetExceeded::Busy | BudgetExceeded::NeedsBlockingThread => RefusalKind::Internal,
+            BudgetExceeded::Busy => RefusalKind::Internal,
         };
         Refusal::new(kind, why.to_string())
     }

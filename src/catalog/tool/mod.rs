@@ -11,7 +11,7 @@ use std::time::{self, Instant};
 use serde_json::Value;
 
 use crate::action::{ActionError, OutcomeBody, RunLimits, RunPlan};
-use crate::budget::{Budget, round_for_display};
+use crate::budget::round_for_display;
 use crate::catalog::complete::warn_of_tool_completions;
 use crate::catalog::content::block::RenderedBlock;
 use crate::catalog::content::compiled_result::{AuthorHints, CompiledResult, RenderedResult, StructuredValue};
@@ -143,7 +143,7 @@ impl CompiledTool {
         }
         let budget = entry_context.entry_budget(self.plan.as_ref());
         let entry_context = &entry_context.with_budget(&budget);
-        let bound = budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given, &budget))?;
+        let bound = budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given))?;
         let arguments = bound.inspect_err(|error| self.log_undeclared_arguments(error))?;
         let began = Instant::now();
         let _permit = self.acquire_permit(entry_context).await?;
@@ -210,7 +210,8 @@ impl CompiledTool {
         let author = AuthorHints { world: &*entry_context.call.world, entry_name: &self.listing.name };
         let Some(plan) = &self.plan else {
             entry_context.ensure_not_resumed()?;
-            return self.tool_content(self.result.render(None, scope, &author)?, None, entry_context.budget);
+            let render = || self.tool_content(self.result.render(None, scope, &author)?, None);
+            return entry_context.budget.run(render)?;
         };
         // In a box, for calls without actions.
         let ended = Box::pin(self.pack_context.run_plan(&self.listing.name, plan, &scope, &entry_context)).await;
@@ -225,9 +226,8 @@ impl CompiledTool {
         let is_list = matches!(ended.outcome.body, OutcomeBody::Json(..));
         let size = ended.size();
         let done = Done { description: plan.describe_end(&ended), had_side_effects: ended.had_side_effects };
-        let budget = entry_context.budget;
         let render = || match self.result.render(Some(ended), scope, &author) {
-            Ok(rendered) => self.tool_content(rendered, Some(&done), budget),
+            Ok(rendered) => self.tool_content(rendered, Some(&done)),
             // Such as what `select` selects from.
             Err(refusal) if self.output_schema.is_some() && refusal.kind == RefusalKind::Internal => {
                 let message = self.misfit_message(&refusal.message, Some(&done));
@@ -235,7 +235,7 @@ impl CompiledTool {
             }
             Err(refusal) => Err(Refusal { message: self.with_effects(refusal.message, Some(&done)), ..refusal }),
         };
-        let mut content = budget.run_sized(size, render)??;
+        let mut content = entry_context.budget.run_sized(size, render)??;
         // An error says what was done.
         let note = note.filter(|_| !content.is_error || !content.content.is_empty());
         if is_list && !content.is_error {
@@ -265,12 +265,7 @@ impl CompiledTool {
 
     /// The content of a result. One that does not fit the schema is an error, as clients refuse it otherwise; it is shown
     /// behind the reason all the same, as what was done is not to be done again.
-    fn tool_content(
-        &self,
-        rendered: RenderedResult,
-        done: Option<&Done>,
-        budget: &Budget,
-    ) -> Result<ToolContent, Refusal> {
+    fn tool_content(&self, rendered: RenderedResult, done: Option<&Done>) -> Result<ToolContent, Refusal> {
         let (mut content, structured) = match rendered {
             RenderedResult::Unchanged(body) => self.body_content(body),
             RenderedResult::Value(value) => (vec![value_block(&value)], self.as_structured(value)),
@@ -279,7 +274,7 @@ impl CompiledTool {
             }
             RenderedResult::Content(made, structured) => (made, self.structured_content(structured)),
         };
-        let Some(reason) = self.misfit(structured.as_ref(), budget)? else {
+        let Some(reason) = self.misfit(structured.as_ref())? else {
             return Ok(ToolContent { content, structured, note: None, is_error: false });
         };
         let mut message = self.misfit_message(&reason, done);
@@ -318,12 +313,12 @@ impl CompiledTool {
     }
 
     /// Why a value does not fit the schema that the tool promises, if it does not.
-    fn misfit(&self, structured: Option<&Value>, budget: &Budget) -> Result<Option<String>, Refusal> {
+    fn misfit(&self, structured: Option<&Value>) -> Result<Option<String>, Refusal> {
         let Some(schema) = &self.output_schema else { return Ok(None) };
         let Some(value) = structured else {
             return Ok(Some("missing structured content, as there is no JSON".to_owned()));
         };
-        let violations = schema.violations(value, budget)?;
+        let violations = schema.violations(value)?;
         Ok((!violations.is_empty()).then(|| violations_message(&violations)))
     }
 }

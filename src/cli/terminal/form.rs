@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use crate::budget::Budget;
 use crate::schema::{Coercion, Schema};
 use crate::template::value_to_text;
 
@@ -52,7 +51,7 @@ impl Form {
     }
 
     fn messages(&self, values: &Value, counts: impl Fn(Option<&str>) -> bool) -> Result<(), String> {
-        let Ok(violations) = self.schema.violations(values, &Budget::default()) else { return Ok(()) };
+        let Ok(violations) = self.schema.violations(values) else { return Ok(()) };
         let counted = violations.into_iter().filter(|violation| counts(violation.name.as_deref()));
         let messages: Vec<String> = counted.map(|violation| violation.message).collect();
         if messages.is_empty() { Ok(()) } else { Err(messages.join("; ")) }

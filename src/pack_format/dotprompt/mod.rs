@@ -221,7 +221,6 @@ impl DotpromptTemplate {
             let value = arguments.get(&variable.argument).filter(|value| !value.is_null());
             let value = value.map(|value| variable.read(value)).or_else(|| variable.default.clone());
             if let Some(value) = value {
-                budget.charge_memory(crate::budget::memory_size(&value))?;
                 root.insert(name.clone(), value);
             }
         }

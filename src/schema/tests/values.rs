@@ -284,7 +284,7 @@ fn what_stands_for_nothing_is_settled() {
     }));
     let settle = |values: Value, empty_text| {
         let Value::Object(values) = values else { panic!("{values}") };
-        let (settled, violations) = schema.settle(values, empty_text, &Budget::default()).unwrap();
+        let (settled, violations) = schema.settle(values, empty_text).unwrap();
         (Value::Object(settled), violations.into_iter().filter_map(|violation| violation.name).collect::<Vec<_>>())
     };
     let nothing = json!({ "e": null, "n": null, "o": [], "null": null, "must": "" });

@@ -18,7 +18,7 @@ use super::error::TemplateError;
 use super::helper::register_js;
 use super::render::{PrintMode, RenderError, RenderJob};
 use super::syntax::{Expression, PartialCall, SectionTemplate, TemplateNode, parse_with_sections};
-use crate::budget::{Budget, memory_size};
+use crate::budget::Budget;
 
 /// Begins a mark in rendered text. One in a value is [`LITERAL_MARK`].
 const MARK: char = '\0';
@@ -210,7 +210,6 @@ impl JsTemplates {
     /// A limit is exceeded.
     pub fn render(&self, part: &JsPart, variables: &Value, budget: &Budget) -> Result<Vec<JsPiece>, RenderError> {
         let registry = self.registry.get_or_init(|| self.build_registry());
-        budget.charge_memory(memory_size(variables))?;
         let (template, missing_values) = (&part.0, Vec::new());
         let job = RenderJob { registry, template, mode: PrintMode::Plain, now: None, budget, missing_values };
         Ok(pieces(&job.run(variables.clone())?.0))

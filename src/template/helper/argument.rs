@@ -5,9 +5,8 @@ use std::borrow::Cow;
 use handlebars::{Context, Handlebars, Helper, HelperDef, PathAndJson, RenderContext, RenderErrorReason, ScopedJson};
 use serde_json::Value;
 
-use crate::budget::memory_size;
 use crate::template::limit::MAX_OUTPUT_BYTES;
-use crate::template::render::{RenderError, charge_memory, charge_work, value_to_text};
+use crate::template::render::{RenderError, value_to_text};
 
 /// The value of a helper.
 pub(in crate::template) type HelperValue = Result<Value, RenderError>;
@@ -22,12 +21,6 @@ pub(in crate::template) trait HelperParams {
 
     /// The value of an option.
     fn option(&self, name: &str) -> Option<&Value>;
-
-    /// Charges for reads.
-    fn charge_work(&self, units: usize) -> Result<(), RenderError>;
-
-    /// Charges for allocations.
-    fn charge_memory(&self, bytes: usize) -> Result<(), RenderError>;
 }
 
 impl HelperParams for Helper<'_> {
@@ -38,14 +31,6 @@ impl HelperParams for Helper<'_> {
     fn option(&self, name: &str) -> Option<&Value> {
         self.hash_get(name).map(PathAndJson::value)
     }
-
-    fn charge_work(&self, units: usize) -> Result<(), RenderError> {
-        charge_work(units)
-    }
-
-    fn charge_memory(&self, bytes: usize) -> Result<(), RenderError> {
-        charge_memory(bytes)
-    }
 }
 
 /// The value of a parameter; null where it is absent.
@@ -53,24 +38,9 @@ pub(super) fn param_or_null(params: &dyn HelperParams, index: usize) -> &Value {
     params.param(index).unwrap_or(&Value::Null)
 }
 
-/// A parameter as text, charged as read.
-pub(super) fn param_text(params: &dyn HelperParams, index: usize) -> Result<Cow<'_, str>, RenderError> {
-    charged_text(params, param_or_null(params, index))
-}
-
-/// A value as text, charged as read, or as allocated where it must be serialized.
-pub(super) fn charged_text<'v>(params: &dyn HelperParams, value: &'v Value) -> Result<Cow<'v, str>, RenderError> {
-    match value {
-        Value::String(text) => params.charge_work(text.len())?,
-        other => params.charge_memory(memory_size(other))?,
-    }
-    Ok(value_to_text(value))
-}
-
-/// A charged copy of a value.
-pub(super) fn charged_clone(params: &dyn HelperParams, value: &Value) -> HelperValue {
-    params.charge_memory(memory_size(value))?;
-    Ok(value.clone())
+/// A parameter as text.
+pub(super) fn param_text(params: &dyn HelperParams, index: usize) -> Cow<'_, str> {
+    value_to_text(param_or_null(params, index))
 }
 
 /// A count: of a number, or of text that is a number. `None` for anything else.
@@ -87,10 +57,10 @@ pub(super) fn text_value(text: impl Into<String>) -> HelperValue {
     Ok(Value::String(text.into()))
 }
 
-/// Charges for a text before it is allocated, and rejects one over the output limit.
-pub(super) fn charge_output(params: &dyn HelperParams, size: Option<usize>) -> Result<(), RenderError> {
+/// Rejects a text over the output limit before it is allocated.
+pub(super) fn check_text_size(size: Option<usize>) -> Result<(), RenderError> {
     match size {
-        Some(size) if size <= MAX_OUTPUT_BYTES => params.charge_memory(size),
+        Some(size) if size <= MAX_OUTPUT_BYTES => Ok(()),
         _ => Err(RenderError::TooLarge { limit: MAX_OUTPUT_BYTES }),
     }
 }

@@ -1,10 +1,10 @@
-//! `each`, `with`, `if` and `unless`, as in Handlebars, but null is not an error and the work is charged.
+//! `each`, `with`, `if` and `unless`, as in Handlebars, but null is not an error and a loop ends with its call.
 
 use handlebars::{BlockContext, BlockParams, Handlebars, Helper, HelperResult, JsonTruthy, PathAndJson};
 use serde_json::Value;
 
 use super::render_call::{RenderCall, RenderHelper};
-use crate::template::render::{RenderError, STEP_COST, charge_copy, charge_work, count_iteration, is_truthy};
+use crate::template::render::{count_iterations, is_truthy};
 
 pub(super) fn register(registry: &mut Handlebars<'static>) {
     registry.register_helper("each", Box::new(RenderHelper(each)));
@@ -33,7 +33,7 @@ pub(super) fn each(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
     if length == 0 {
         return call.render(call.helper.inverse());
     }
-    call.rendering.push_block(block_context(collection)?);
+    call.rendering.push_block(block_context(collection));
     call.with_limit(|call| match collection.value() {
         Value::Array(list) => list.iter().enumerate().try_for_each(|(index, value)| {
             let step = index.to_string();
@@ -55,15 +55,15 @@ impl Iteration<'_> {
         call: &mut RenderCall<'_, 'reg, 'rc>,
         collection: &PathAndJson<'rc>,
     ) -> HelperResult {
-        count_iteration()?;
+        count_iterations(1)?;
         if let Some(block) = call.rendering.block_mut() {
-            self.enter(block, collection)?;
+            self.enter(block, collection);
             block.set_block_params(self.params(call.helper, collection)?);
         }
         call.render(call.helper.template())
     }
 
-    fn enter(&self, block: &mut BlockContext<'_>, collection: &PathAndJson<'_>) -> Result<(), RenderError> {
+    fn enter(&self, block: &mut BlockContext<'_>, collection: &PathAndJson<'_>) {
         block.set_local_var("first", Value::Bool(self.index == 0));
         block.set_local_var("last", Value::Bool(self.last));
         block.set_local_var("index", Value::from(self.index));
@@ -71,10 +71,7 @@ impl Iteration<'_> {
             block.set_local_var("key", Value::from(key));
         }
         match (collection.context_path(), self.index) {
-            (None, _) => {
-                charge_copy(self.value)?;
-                block.set_base_value(self.value.clone());
-            }
+            (None, _) => block.set_base_value(self.value.clone()),
             (Some(path), 0) => {
                 let path = path.iter().cloned().chain([self.step.clone()]);
                 *block.base_path_mut() = path.collect();
@@ -85,7 +82,6 @@ impl Iteration<'_> {
                 }
             }
         }
-        Ok(())
     }
 
     fn params<'rc>(
@@ -113,23 +109,17 @@ fn add_param<'rc>(
 ) -> HelperResult {
     match whole.context_path() {
         Some(_) => params.add_path(name, Vec::new()),
-        None => {
-            charge_copy(value)?;
-            params.add_value(name, value.clone())
-        }
+        None => params.add_value(name, value.clone()),
     }
 }
 
-fn block_context<'rc>(value: &PathAndJson<'rc>) -> Result<BlockContext<'rc>, RenderError> {
+fn block_context<'rc>(value: &PathAndJson<'rc>) -> BlockContext<'rc> {
     let mut block = BlockContext::new();
     match value.context_path() {
         Some(path) => block.base_path_mut().clone_from(path),
-        None => {
-            charge_copy(value.value())?;
-            block.set_base_value(value.value().clone());
-        }
+        None => block.set_base_value(value.value().clone()),
     }
-    Ok(block)
+    block
 }
 
 pub(super) fn with(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
@@ -137,8 +127,7 @@ pub(super) fn with(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
     if !is_truthy(value.value()) {
         return call.render(call.helper.inverse());
     }
-    charge_work(STEP_COST)?;
-    let mut block = block_context(value)?;
+    let mut block = block_context(value);
     if let Some(outer) = call.rendering.block() {
         block.local_variables_mut().clone_from(outer.local_variables());
     }
@@ -154,7 +143,6 @@ pub(super) fn with(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
 }
 
 fn render_if(call: &mut RenderCall<'_, '_, '_>, expected: bool) -> HelperResult {
-    charge_work(STEP_COST)?;
     let zero_counts = call.helper.hash_get("includeZero").and_then(|zero| zero.value().as_bool()).unwrap_or(false);
     let holds = call.helper.param(0).is_some_and(|value| value.value().is_truthy(zero_counts));
     call.render(if holds == expected { call.helper.template() } else { call.helper.inverse() })

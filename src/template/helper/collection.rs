@@ -7,13 +7,9 @@ use std::collections::HashSet;
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
-use super::argument::{
-    HelperFn, HelperParams, HelperValue, charge_output, charged_clone, charged_text, param_or_null, param_text,
-    text_value,
-};
+use super::argument::{HelperFn, HelperParams, HelperValue, check_text_size, param_or_null, param_text, text_value};
 use super::compare::compare_numbers;
-use crate::budget::memory_size;
-use crate::template::render::RenderError;
+use crate::template::render::{RenderError, value_to_text};
 
 pub(super) const HELPERS: &[(&str, HelperFn)] = &[
     ("contains", contains),
@@ -32,26 +28,21 @@ pub(super) const HELPERS: &[(&str, HelperFn)] = &[
 fn contains(params: &dyn HelperParams) -> HelperValue {
     let wanted = param_or_null(params, 1);
     let found = match param_or_null(params, 0) {
-        Value::Array(list) => {
-            params.charge_work(list.iter().map(memory_size).sum())?;
-            list.contains(wanted)
-        }
+        Value::Array(list) => list.contains(wanted),
         Value::Object(fields) => wanted.as_str().is_some_and(|name| fields.contains_key(name)),
         Value::Null => false,
-        text => charged_text(params, text)?.contains(charged_text(params, wanted)?.as_ref()),
+        text => value_to_text(text).contains(value_to_text(wanted).as_ref()),
     };
     Ok(found.into())
 }
 
 fn test_text(params: &dyn HelperParams, test: fn(&str, &str) -> bool) -> HelperValue {
-    Ok(test(&param_text(params, 0)?, &param_text(params, 1)?).into())
+    Ok(test(&param_text(params, 0), &param_text(params, 1)).into())
 }
 
 /// The longest regular expression, and what it may take when compiled.
 const MAX_PATTERN_BYTES: usize = 1024;
 const MAX_COMPILED_BYTES: usize = 1 << 20;
-/// The work of compiling an expression, for each of its bytes.
-const COMPILE_COST: usize = 256;
 /// How many expressions a thread keeps.
 const MAX_KEPT_PATTERNS: usize = 16;
 
@@ -69,12 +60,11 @@ pub(in crate::template) fn compile_pattern(pattern: &str) -> Option<Regex> {
 }
 
 fn matches(params: &dyn HelperParams) -> HelperValue {
-    let (text, pattern) = (param_text(params, 0)?, param_text(params, 1)?);
+    let (text, pattern) = (param_text(params, 0), param_text(params, 1));
     let kept = PATTERNS.with_borrow(|kept| kept.iter().find(|regex| regex.as_str() == pattern).cloned());
     let regex = match kept {
         Some(regex) => regex,
         None => {
-            params.charge_work(pattern.len().saturating_mul(COMPILE_COST))?;
             let reason = "invalid or too large regular expression";
             let regex = compile_pattern(&pattern).ok_or(RenderError::Helper { helper: "matches", reason })?;
             PATTERNS.with_borrow_mut(|kept| {
@@ -86,7 +76,6 @@ fn matches(params: &dyn HelperParams) -> HelperValue {
             regex
         }
     };
-    params.charge_work(text.len().saturating_mul(4))?;
     Ok(regex.is_match(&text).into())
 }
 
@@ -107,30 +96,24 @@ fn slice(params: &dyn HelperParams) -> HelperValue {
         Value::Array(list) => {
             let (start, end) = bounds(list.len());
             let part = list.get(start..end).unwrap_or_default();
-            params.charge_memory(part.iter().map(memory_size).sum())?;
             Ok(Value::Array(part.to_vec()))
         }
         other => {
-            let text = charged_text(params, other)?;
+            let text = value_to_text(other);
             let (start, end) = bounds(text.chars().count());
-            params.charge_memory(text.len())?;
             text_value(text.chars().skip(start).take(end - start).collect::<String>())
         }
     }
 }
 
-/// A charged copy of the items of a list; no items where there is no list.
-fn charged_items(params: &dyn HelperParams) -> Result<Vec<Value>, RenderError> {
-    let Value::Array(list) = param_or_null(params, 0) else { return Ok(Vec::new()) };
-    params.charge_memory(list.iter().map(memory_size).sum())?;
-    Ok(list.clone())
+/// The items of a list; no items where there is no list.
+fn items(params: &dyn HelperParams) -> Vec<Value> {
+    param_or_null(params, 0).as_array().cloned().unwrap_or_default()
 }
 
 /// Sorts by the values, or by a field of them: numbers, then texts, then anything else as it was.
 fn sort(params: &dyn HelperParams) -> HelperValue {
-    let mut items = charged_items(params)?;
-    let size: usize = items.iter().map(memory_size).sum();
-    params.charge_work(size.saturating_mul(items.len().checked_ilog2().unwrap_or(0) as usize + 1))?;
+    let mut items = items(params);
     match param_or_null(params, 1).as_str() {
         Some(field) => items.sort_by(|one, other| compare_values(field_of(one, field), field_of(other, field))),
         None => items.sort_by(compare_values),
@@ -163,40 +146,30 @@ fn rank(value: &Value) -> u8 {
 
 /// The first of all equal items. They are compared by their JSON.
 fn unique(params: &dyn HelperParams) -> HelperValue {
-    let mut items = charged_items(params)?;
-    params.charge_memory(items.iter().map(memory_size).sum())?;
+    let mut items = items(params);
     let mut seen = HashSet::with_capacity(items.len());
     items.retain(|item| seen.insert(item.to_string()));
     Ok(Value::Array(items))
 }
 
 fn reverse(params: &dyn HelperParams) -> HelperValue {
-    let mut items = charged_items(params)?;
+    let mut items = items(params);
     items.reverse();
     Ok(Value::Array(items))
 }
 
 fn keys(params: &dyn HelperParams) -> HelperValue {
     match param_or_null(params, 0) {
-        Value::Object(fields) => {
-            params.charge_memory(fields.keys().map(|name| name.len() + 48).sum())?;
-            Ok(fields.keys().map(|name| Value::from(name.as_str())).collect())
-        }
-        Value::Array(list) => {
-            params.charge_memory(list.len().saturating_mul(48))?;
-            Ok((0..list.len()).map(Value::from).collect())
-        }
+        Value::Object(fields) => Ok(fields.keys().map(|name| Value::from(name.as_str())).collect()),
+        Value::Array(list) => Ok((0..list.len()).map(Value::from).collect()),
         _ => Ok(Value::Array(Vec::new())),
     }
 }
 
 fn values(params: &dyn HelperParams) -> HelperValue {
     match param_or_null(params, 0) {
-        Value::Object(fields) => {
-            params.charge_memory(fields.values().map(memory_size).sum())?;
-            Ok(fields.values().cloned().collect())
-        }
-        list @ Value::Array(_) => charged_clone(params, list),
+        Value::Object(fields) => Ok(fields.values().cloned().collect()),
+        list @ Value::Array(_) => Ok(list.clone()),
         _ => Ok(Value::Array(Vec::new())),
     }
 }
@@ -206,10 +179,9 @@ fn concat(params: &dyn HelperParams) -> HelperValue {
     let all = || (0..).map_while(|index| params.param(index));
     let present = || all().filter(|value| !value.is_null());
     if present().next().is_some() && present().all(Value::is_array) {
-        params.charge_memory(present().map(memory_size).sum())?;
         return Ok(present().filter_map(Value::as_array).flatten().cloned().collect());
     }
-    let texts: Vec<_> = all().map(|value| charged_text(params, value)).collect::<Result<_, _>>()?;
-    charge_output(params, Some(texts.iter().map(|text| text.len()).sum()))?;
+    let texts: Vec<_> = all().map(value_to_text).collect();
+    check_text_size(Some(texts.iter().map(|text| text.len()).sum()))?;
     text_value(texts.concat())
 }

@@ -1,4 +1,4 @@
-//! Comparisons, inline or as blocks, as in Handlebars, but charged.
+//! Comparisons, inline or as blocks.
 
 use std::cmp::Ordering;
 
@@ -7,8 +7,7 @@ use serde_json::{Number, Value};
 
 use super::argument::{HelperParams, param_or_null};
 use super::render_call::RenderCall;
-use crate::budget::memory_size;
-use crate::template::render::{RenderError, STEP_COST, is_truthy};
+use crate::template::render::is_truthy;
 
 /// A predicate of the arguments.
 type Predicate = fn(&dyn HelperParams) -> bool;
@@ -45,13 +44,6 @@ pub(super) fn is_predicate(name: &str) -> bool {
 
 struct PredicateHelper(Predicate);
 
-impl PredicateHelper {
-    fn holds(&self, params: &dyn HelperParams) -> Result<bool, RenderError> {
-        params.charge_work(STEP_COST + comparison_cost(param_or_null(params, 0), param_or_null(params, 1)))?;
-        Ok((self.0)(params))
-    }
-}
-
 impl HelperDef for PredicateHelper {
     fn call_inner<'reg: 'rc, 'rc>(
         &self,
@@ -60,7 +52,7 @@ impl HelperDef for PredicateHelper {
         _: &'rc Context,
         _: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
-        Ok(ScopedJson::Derived(self.holds(helper)?.into()))
+        Ok(ScopedJson::Derived((self.0)(helper).into()))
     }
 
     fn call<'reg: 'rc, 'rc>(
@@ -71,7 +63,7 @@ impl HelperDef for PredicateHelper {
         rendering: &mut RenderContext<'reg, 'rc>,
         out: &mut dyn Output,
     ) -> HelperResult {
-        let holds = self.holds(helper)?;
+        let holds = (self.0)(helper);
         if !helper.is_block() {
             return Ok(out.write(if holds { "true" } else { "false" })?);
         }
@@ -82,17 +74,6 @@ impl HelperDef for PredicateHelper {
 
 fn all_params(params: &dyn HelperParams) -> impl Iterator<Item = &Value> {
     (0..).map_while(|index| params.param(index))
-}
-
-/// The cost of comparing two values.
-fn comparison_cost(left: &Value, right: &Value) -> usize {
-    match (left, right) {
-        (Value::String(left), Value::String(right)) => left.len().min(right.len()),
-        (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => {
-            memory_size(left) + memory_size(right)
-        }
-        _ => 0,
-    }
 }
 
 /// Compares the first two values: numbers, strings and booleans, and a number with a string that is a number.

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::argument::{HelperFn, HelperParams, HelperValue, charge_output, param_or_null, param_text, text_value};
+use super::argument::{HelperFn, HelperParams, HelperValue, check_text_size, param_or_null, param_text, text_value};
 use crate::digest::sha256;
 use crate::template::render::RenderError;
 use crate::uri::percent_encode;
@@ -21,24 +21,19 @@ pub(super) const HELPERS: &[(&str, HelperFn)] = &[
     ("uuid", uuid),
 ];
 
-fn copied(params: &dyn HelperParams, part: &str) -> HelperValue {
-    params.charge_memory(part.len())?;
-    text_value(part)
-}
-
 /// What is behind the last `/`, without the given ending.
 fn basename(params: &dyn HelperParams) -> HelperValue {
-    let text = param_text(params, 0)?;
+    let text = param_text(params, 0);
     let trimmed = text.trim_end_matches('/');
     let name = trimmed.rsplit('/').next().unwrap_or_default();
-    let ending = param_text(params, 1)?;
+    let ending = param_text(params, 1);
     let stem = name.strip_suffix(ending.as_ref()).filter(|stem| !stem.is_empty());
-    copied(params, stem.unwrap_or(name))
+    text_value(stem.unwrap_or(name))
 }
 
 /// What is before the last `/`, as POSIX says: `.` where there is none.
 fn dirname(params: &dyn HelperParams) -> HelperValue {
-    let text = param_text(params, 0)?;
+    let text = param_text(params, 0);
     let trimmed = text.trim_end_matches('/');
     let folder = match trimmed.rsplit_once('/') {
         Some((folder, _)) if folder.trim_end_matches('/').is_empty() => "/",
@@ -46,35 +41,33 @@ fn dirname(params: &dyn HelperParams) -> HelperValue {
         None if trimmed.is_empty() && !text.is_empty() => "/",
         None => ".",
     };
-    copied(params, folder)
+    text_value(folder)
 }
 
 fn base64(params: &dyn HelperParams) -> HelperValue {
-    let text = param_text(params, 0)?;
-    charge_output(params, (text.len() / 3 + 1).checked_mul(4))?;
+    let text = param_text(params, 0);
+    check_text_size((text.len() / 3 + 1).checked_mul(4))?;
     text_value(STANDARD.encode(text.as_bytes()))
 }
 
 fn urlencode(params: &dyn HelperParams) -> HelperValue {
-    let text = param_text(params, 0)?;
-    charge_output(params, text.len().checked_mul(3))?;
+    let text = param_text(params, 0);
+    check_text_size(text.len().checked_mul(3))?;
     text_value(percent_encode(&text))
 }
 
 fn hash(params: &dyn HelperParams) -> HelperValue {
-    let text = param_text(params, 0)?;
-    params.charge_work(text.len().saturating_mul(4))?;
+    let text = param_text(params, 0);
     let mut hex = String::with_capacity(64);
     for byte in sha256(text.as_bytes()) {
         // Writing to a `String` cannot fail.
         _ = write!(hex, "{byte:02x}");
     }
-    copied(params, &hex)
+    text_value(hex)
 }
 
 fn uuid(params: &dyn HelperParams) -> HelperValue {
     let version = param_or_null(params, 0);
-    params.charge_memory(36)?;
     match version.as_u64() {
         Some(4) => text_value(Uuid::new_v4().to_string()),
         Some(7) => text_value(Uuid::now_v7().to_string()),

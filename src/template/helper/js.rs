@@ -9,9 +9,9 @@ use super::block::{each, with};
 use super::compare;
 use super::print::{GUARD, READ_PATH, guard};
 use super::render_call::{RenderCall, RenderHelper};
-use crate::budget::memory_size;
+use super::text::json_text;
 use crate::template::handlebars_js::{MARK_END, MEDIA_START, MEDIA_TYPE, ROLE_START, escape_marks};
-use crate::template::render::{RenderError, STEP_COST, charge_memory, charge_work, is_truthy};
+use crate::template::render::{count_iterations, is_truthy};
 use crate::template::syntax::{INVERSE_SECTION, SECTION};
 
 /// `{{$text value}}`: prints a value.
@@ -22,8 +22,8 @@ pub(in crate::template) const MEDIA: &str = "$media";
 /// `{{$role name}}`: prints the mark of a role.
 pub(in crate::template) const ROLE: &str = "$role";
 
-/// How much work the use of a partial counts as: partials may use one another many times.
-const PARTIAL_COST: usize = 4096;
+/// How many iterations of a loop the use of a partial counts as: partials may use one another many times.
+const ITERATIONS_PER_PARTIAL: u64 = 10;
 
 /// Registers these helpers beside those of all templates.
 pub(in crate::template) fn register_js(registry: &mut Handlebars<'static>) {
@@ -39,7 +39,7 @@ pub(in crate::template) fn register_js(registry: &mut Handlebars<'static>) {
 }
 
 fn guard_partial(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
-    charge_work(PARTIAL_COST)?;
+    count_iterations(ITERATIONS_PER_PARTIAL)?;
     guard(call)
 }
 
@@ -54,8 +54,7 @@ impl HelperDef for JsPathHelper {
         context: &'rc Context,
         rendering: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
-        charge_work(STEP_COST)?;
-        let path = param_text(helper, 0)?;
+        let path = param_text(helper, 0);
         let value = rendering.evaluate(context, &path).unwrap_or(ScopedJson::Missing);
         let owner = path.strip_suffix("length").filter(|_| value.is_missing());
         let Some(owner) = owner.map(|owner| owner.trim_end_matches(['.', '/'])) else { return Ok(value) };
@@ -75,8 +74,7 @@ fn length_of(value: &Value) -> Option<usize> {
 
 /// Prints a value as it is: only the lines of the template have the indentation of a partial.
 fn print(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
-    charge_work(STEP_COST)?;
-    let text = escape_marks(&charged_js_text(param_or_null(call.helper, 0))?);
+    let text = escape_marks(&js_text(param_or_null(call.helper, 0)));
     FnHelper(first_line).call(call.helper, call.registry, call.context, call.rendering, call.out)?;
     match text.find('\n') {
         Some(end) => Ok(call.out.write(text.get(end..).unwrap_or_default())?),
@@ -85,13 +83,13 @@ fn print(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
 }
 
 fn first_line(params: &dyn HelperParams) -> HelperValue {
-    let text = escape_marks(&charged_js_text(param_or_null(params, 0))?);
+    let text = escape_marks(&js_text(param_or_null(params, 0)));
     text_value(text.split('\n').next().unwrap_or_default())
 }
 
 fn print_media(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
-    let text = |nth| charged_js_text(param_or_null(call.helper, nth)).map(|text| escape_marks(&text));
-    let (url, content_type) = (text(0)?, text(1)?);
+    let text = |nth| escape_marks(&js_text(param_or_null(call.helper, nth)));
+    let (url, content_type) = (text(0), text(1));
     if url.is_empty() {
         return Ok(());
     }
@@ -99,7 +97,7 @@ fn print_media(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
 }
 
 fn print_role(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
-    let name = escape_marks(&charged_js_text(param_or_null(call.helper, 0))?);
+    let name = escape_marks(&js_text(param_or_null(call.helper, 0)));
     Ok(call.out.write(&format!("{ROLE_START}{name}{MARK_END}"))?)
 }
 
@@ -120,28 +118,12 @@ fn render_inverse_section(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
 
 fn json(params: &dyn HelperParams) -> HelperValue {
     let value = param_or_null(params, 0);
-    params.charge_memory(memory_size(value))?;
     let indent = params.option("indent").and_then(Value::as_u64).unwrap_or_default().min(10);
     if value.is_null() {
         // What is undefined has no JSON.
         return text_value("");
     }
-    if indent == 0 {
-        return text_value(value.to_string());
-    }
-    let spaces = " ".repeat(usize::try_from(indent).unwrap_or_default());
-    let formatter = serde_json::ser::PrettyFormatter::with_indent(spaces.as_bytes());
-    let mut bytes = Vec::new();
-    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
-    match serde::Serialize::serialize(value, &mut serializer) {
-        Ok(()) => text_value(String::from_utf8_lossy(&bytes)),
-        Err(_) => text_value(value.to_string()),
-    }
-}
-
-fn charged_js_text(value: &Value) -> Result<String, RenderError> {
-    charge_memory(memory_size(value))?;
-    Ok(js_text(value))
+    json_text(value, usize::try_from(indent).unwrap_or_default())
 }
 
 /// A value as text.

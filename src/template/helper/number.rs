@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value};
 
-use super::argument::{HelperFn, HelperParams, HelperValue, as_count, charge_output, param_or_null, text_value};
+use super::argument::{HelperFn, HelperParams, HelperValue, as_count, check_text_size, param_or_null, text_value};
 use crate::template::render::RenderError;
 
 pub(super) const HELPERS: &[(&str, HelperFn)] = &[
@@ -72,7 +72,6 @@ fn to_num(value: &Value) -> Option<HelperNumber> {
 }
 
 fn param_num(helper: &'static str, params: &dyn HelperParams, index: usize) -> Result<HelperNumber, RenderError> {
-    params.charge_work(32)?;
     to_num(param_or_null(params, index)).ok_or(RenderError::Helper { helper, reason: "expected numbers" })
 }
 
@@ -149,7 +148,7 @@ fn number(params: &dyn HelperParams) -> HelperValue {
         _ => digits,
     };
     let group = params.option("group").and_then(Value::as_str).unwrap_or_default();
-    charge_output(params, digits.len().checked_mul(1 + group.len()))?;
+    check_text_size(digits.len().checked_mul(1 + group.len()))?;
     text_value(group_digits(&digits, group))
 }
 

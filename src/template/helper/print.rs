@@ -6,9 +6,7 @@ use handlebars::{Context, Handlebars, Helper, HelperDef, HelperResult, RenderCon
 use super::argument::{FnHelper, HelperParams, HelperValue, param_or_null, param_text, text_value};
 use super::render_call::{RenderCall, RenderHelper};
 use crate::template::missing_output::MissingValue;
-use crate::template::render::{
-    MARK, PrintMode, RenderError, STEP_COST, capture, charge_copy, charge_work, missing_value, mode,
-};
+use crate::template::render::{MARK, PrintMode, RenderError, capture, count_iterations, missing_value, mode};
 use crate::uri::percent_encode;
 
 /// `{{$print label value raw}}`: prints a value for the slot, encoded unless `raw`.
@@ -36,18 +34,16 @@ pub(in crate::template) fn empty_guard_block() -> Option<Box<HelperTemplate>> {
 }
 
 fn print(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
-    charge_work(STEP_COST)?;
     let value = param_or_null(call.helper, 1);
     match mode() {
         PrintMode::Captured => {
-            charge_copy(value)?;
             capture(value);
             Ok(())
         }
         PrintMode::Plain => print_text(call),
         mode => {
-            let label = param_text(call.helper, 0)?;
-            if mode == PrintMode::Marked && param_text(call.helper, 1)?.contains(MARK) {
+            let label = param_text(call.helper, 0);
+            if mode == PrintMode::Marked && param_text(call.helper, 1).contains(MARK) {
                 let reason = "contains a NUL character";
                 return Err(RenderError::Refused { variable: label.into_owned(), reason }.into());
             }
@@ -65,7 +61,7 @@ fn print_text(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
 
 /// The printed text, which Handlebars indents.
 fn text_to_print(params: &dyn HelperParams) -> HelperValue {
-    let text = param_text(params, 1)?;
+    let text = param_text(params, 1);
     let raw = param_or_null(params, 2).as_bool() == Some(true);
     text_value(if mode() == PrintMode::Encoded && !raw { percent_encode(&text) } else { text.into_owned() })
 }
@@ -81,7 +77,7 @@ impl HelperDef for ReadPathHelper {
         rendering: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
         // A name on a list is an error in Handlebars; here it is a missing field.
-        Ok(rendering.evaluate(context, &param_text(helper, 0)?).unwrap_or(ScopedJson::Missing))
+        Ok(rendering.evaluate(context, &param_text(helper, 0)).unwrap_or(ScopedJson::Missing))
     }
 }
 
@@ -95,12 +91,12 @@ impl HelperDef for RequirePathHelper {
         context: &'rc Context,
         rendering: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
-        let value = rendering.evaluate(context, &param_text(helper, 0)?).unwrap_or(ScopedJson::Missing);
+        let value = rendering.evaluate(context, &param_text(helper, 0)).unwrap_or(ScopedJson::Missing);
         if !value.as_json().is_null() {
             return Ok(value);
         }
         let is_printed = param_or_null(helper, 2).as_bool() == Some(true) && mode() != PrintMode::Captured;
-        match missing_value(&param_text(helper, 1)?) {
+        match missing_value(&param_text(helper, 1)) {
             Some(MissingValue::Mismatch(error)) => Err(error.into()),
             Some(MissingValue::Null) if is_printed => Ok(ScopedJson::Derived("null".into())),
             _ => Ok(value),
@@ -108,17 +104,8 @@ impl HelperDef for RequirePathHelper {
     }
 }
 
-/// Charges for the use of a partial, which gets a copy of the scope.
-fn charge_partial(context: &Context, rendering: &RenderContext<'_, '_>) -> Result<(), RenderError> {
-    charge_work(STEP_COST)?;
-    match rendering.evaluate(context, "this") {
-        Ok(value) => charge_copy(value.as_json()),
-        Err(_) => Ok(()),
-    }
-}
-
 /// Renders a partial with a limit of its output.
 pub(super) fn guard(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
-    charge_partial(call.context, call.rendering)?;
+    count_iterations(1)?;
     call.with_limit(|call| call.render(call.helper.template()))
 }

@@ -2,6 +2,7 @@
 
 use handlebars::{Context, Handlebars, Helper, HelperDef, HelperResult, Output, RenderContext, Renderable, Template};
 
+use crate::budget;
 use crate::template::render::LimitedOutput;
 
 /// A helper that renders to the output.
@@ -17,9 +18,10 @@ pub(super) struct RenderCall<'c, 'reg: 'rc, 'rc> {
 }
 
 impl<'reg: 'rc, 'rc> RenderCall<'_, 'reg, 'rc> {
-    /// Renders a part of the block, if it has that part.
+    /// Renders a part of the block, if it has that part. The lists that it makes end with it.
     pub fn render(&mut self, body: Option<&'rc Template>) -> HelperResult {
-        body.map_or(Ok(()), |body| body.render(self.registry, self.context, self.rendering, self.out))
+        let Some(body) = body else { return Ok(()) };
+        budget::release_after(|| body.render(self.registry, self.context, self.rendering, self.out))
     }
 
     /// Renders with a limit of the output, which Handlebars may collect.

@@ -37,7 +37,7 @@ fn now(params: &dyn HelperParams) -> HelperValue {
             Some(zone) => text_value(whole.to_zoned(zone).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()),
         };
     }
-    let shown = format_time(&now.to_zoned(zone.unwrap_or(TimeZone::UTC)), &param_text(params, 0)?);
+    let shown = format_time(&now.to_zoned(zone.unwrap_or(TimeZone::UTC)), &param_text(params, 0));
     shown.map_or_else(|| Err(helper_error("now", "invalid strftime format")), text_value)
 }
 
@@ -73,7 +73,7 @@ fn date(params: &dyn HelperParams) -> HelperValue {
         Some(zone) => time.with_time_zone(zone),
         None => time,
     };
-    let shown = format_time(&time, &param_text(params, 1)?);
+    let shown = format_time(&time, &param_text(params, 1));
     shown.map_or_else(|| Err(helper_error("date", "invalid strftime format")), text_value)
 }
 

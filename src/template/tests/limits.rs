@@ -178,3 +178,25 @@ fn slow_handlebars_parse_is_refused() {
     assert!(errors::<TextSlot>(&text)[0].starts_with("too-large"));
     assert_eq!(render_text(&"{{diff}} ".repeat(100_000), json!({ "diff": "" })).len(), 100_000);
 }
+
+#[test]
+fn list_of_half_a_megabyte_is_passed_to_a_partial() {
+    let numbers = json!({ "tags": vec![1; 250_000] });
+    let partials = [("row", "{{this}}"), ("list", "{{#each items}}{{#if this}}{{> row}},{{/if}}{{/each}}")];
+    let rendered = compile_with::<TextSlot>(&partials, "{{> list items=tags}}").render(&scope(numbers));
+    assert!(rendered.is_ok_and(|text| text.0 == "1,".repeat(250_000)));
+    let rows = json!({ "tags": vec!["x".repeat(100); 5000], "repos": vec![json!({ "name": "n" }); 200] });
+    let partials = [("count", "{{len rows}} ")];
+    let rendered = compile_with::<TextSlot>(&partials, "{{#each repos}}{{> count rows=@root.tags}}{{/each}}");
+    assert!(rendered.render(&scope(rows)).is_ok_and(|text| text.0 == "5000 ".repeat(200)));
+}
+
+#[test]
+fn lists_made_of_texts_are_held_until_their_block_ends() {
+    let text = json!({ "diff": ",".repeat(1 << 20), "tags": ["a", "b", "c"] });
+    let thrice = render::<TextSlot>("{{#each tags}}{{len (split @root.diff \",\")}} {{/each}}", text.clone());
+    assert_eq!(thrice.unwrap().0, "1048577 ".repeat(3));
+    let nested = "{{#each (split diff \",\")}}{{#each (split @root.diff \",\")}}x{{/each}}{{/each}}";
+    let exceeded = RenderError::BudgetExceeded(crate::budget::BudgetExceeded::Memory);
+    assert_eq!(render::<TextSlot>(nested, text).map(drop), Err(exceeded));
+}
