@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tokio::sync::Notify;
 
+use super::pool::{MemoryPool, MemoryUsage};
+
 /// Who calls.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum CallerKind {
@@ -20,6 +22,8 @@ pub enum CallerKind {
 #[derive(Debug, Default)]
 pub struct Caller {
     kind: CallerKind,
+    pub(super) pool: MemoryPool,
+    pub(super) memory_usage: MemoryUsage,
     /// Running programs.
     pub programs: Share,
     /// Bytes of outputs.
@@ -29,9 +33,14 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// A caller that has nothing yet.
+    /// A caller that has nothing yet, with memory of its own.
     pub fn new(kind: CallerKind) -> Caller {
-        Caller { kind, ..Caller::default() }
+        Caller::of_pool(kind, MemoryPool::default())
+    }
+
+    /// A caller that has nothing yet of the memory that it shares with others.
+    pub fn of_pool(kind: CallerKind, pool: MemoryPool) -> Caller {
+        Caller { kind, pool, ..Caller::default() }
     }
 
     /// Who it is.

@@ -1,5 +1,8 @@
 //! The memory size of values.
 
+use std::io;
+
+use serde::Serialize;
 use serde_json::Value;
 
 /// The size of a value without its text: itself, and the header of an allocation.
@@ -37,4 +40,34 @@ pub fn json_memory_size(text: &[u8]) -> usize {
     }
     let of_objects = objects.saturating_mul(MIN_FIELDS_BYTES + VALUE_OVERHEAD_BYTES);
     text.len() + values.saturating_mul(VALUE_OVERHEAD_BYTES) + fields.saturating_mul(FIELD_OVERHEAD_BYTES) + of_objects
+}
+
+/// What a value or a name takes at most in a tree of values.
+const PART_BYTES: u64 = 160;
+
+/// About how many bytes a message takes, by its JSON.
+pub fn serialized_size(message: &impl Serialize) -> u64 {
+    let mut counter = JsonCounter::default();
+    let _ = serde_json::to_writer(&mut counter, message);
+    counter.bytes + counter.parts * PART_BYTES
+}
+
+/// Counts what is written.
+#[derive(Default)]
+struct JsonCounter {
+    bytes: u64,
+    parts: u64,
+}
+
+impl io::Write for JsonCounter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes += bytes.len() as u64;
+        // Syntax is written by itself, and what is in strings in longer pieces.
+        self.parts += u64::from(matches!(bytes, b"," | b":" | b"[" | b"{"));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -8,6 +8,7 @@ mod caller;
 mod capacity;
 mod exceeded;
 mod memory_size;
+mod pool;
 mod running;
 #[cfg(test)]
 mod tests;
@@ -23,7 +24,10 @@ use tokio_util::sync::CancellationToken;
 pub use caller::{Caller, CallerKind};
 pub use capacity::{Capacity, block_if_large, block_if_large_with_secrets};
 pub use exceeded::{BudgetExceeded, round_for_display};
-pub use memory_size::{json_memory_size, memory_size};
+pub use memory_size::{json_memory_size, memory_size, serialized_size};
+pub use pool::{
+    ADMISSION_TIMEOUT, Busy, DEFAULT_POOL_BYTES, MemoryPool, Reservation, SMALL_RESERVATION_BYTES, Suspension,
+};
 pub use running::{hold, release_after, run_long, tick};
 
 use capacity::OvercommitPermit;

@@ -220,14 +220,14 @@ fn parse_arguments<T: DeserializeOwned>(tool: BridgeTool, arguments: Option<Json
 fn list(tool: BridgeTool, request: &CallToolRequestParams, snapshot: &CatalogSnapshot) -> Result<String, ErrorData> {
     let ListArguments { query, cursor } = parse_arguments(tool, request.arguments.clone())?;
     let words = query_words(query.unwrap_or_default())?;
-    let (key, entries) = match tool {
+    let (key, entries): (_, Vec<_>) = match tool {
         BridgeTool::ListPrompts => ("prompts", snapshot.prompts.items().iter().map(BridgeEntry::Prompt).collect()),
         _ => ("resources", resource_entries(snapshot)),
     };
-    let found = entries.into_iter().filter(|entry| entry.has_words(&words)).collect();
+    let entries = entries.into_iter().filter(|entry| entry.has_words(&words)).collect();
     let lists = [&snapshot.prompts.fingerprint(), &snapshot.resources.fingerprint()].map(u64::to_string);
     let fingerprint = list_fingerprint(&[&lists[..], &words].concat());
-    let page = PagedList::new(found, fingerprint)
+    let page = PagedList::new(entries, fingerprint)
         .page(Some(PaginatedRequestParams::default().with_cursor(cursor)), PAGE_SIZE)?;
     let items = page.items.into_iter().filter_map(BridgeEntry::to_json).collect();
     let mut listed = Map::from_iter([(key.to_owned(), Value::Array(items))]);
@@ -264,12 +264,15 @@ impl<'a> BridgeEntry<'a> {
     /// What a query is looked for in.
     fn texts(self) -> [Option<&'a str>; 4] {
         match self {
-            BridgeEntry::Prompt(one) => [Some(&one.name), one.title.as_deref(), one.description.as_deref(), None],
-            BridgeEntry::Resource(one) => {
-                [Some(&one.name), one.title.as_deref(), one.description.as_deref(), Some(&one.uri)]
+            BridgeEntry::Prompt(prompt) => {
+                [Some(&prompt.name), prompt.title.as_deref(), prompt.description.as_deref(), None]
             }
-            BridgeEntry::Template(one) => {
-                [Some(&one.name), one.title.as_deref(), one.description.as_deref(), Some(&one.uri_template)]
+            BridgeEntry::Resource(resource) => {
+                [Some(&resource.name), resource.title.as_deref(), resource.description.as_deref(), Some(&resource.uri)]
+            }
+            BridgeEntry::Template(template) => {
+                let description = template.description.as_deref();
+                [Some(&template.name), template.title.as_deref(), description, Some(&template.uri_template)]
             }
         }
     }
@@ -286,9 +289,9 @@ impl<'a> BridgeEntry<'a> {
     /// Its JSON without what only programs read.
     fn to_json(self) -> Option<Value> {
         let mut json = match self {
-            BridgeEntry::Prompt(one) => serde_json::to_value(one),
-            BridgeEntry::Resource(one) => serde_json::to_value(one),
-            BridgeEntry::Template(one) => serde_json::to_value(one),
+            BridgeEntry::Prompt(prompt) => serde_json::to_value(prompt),
+            BridgeEntry::Resource(resource) => serde_json::to_value(resource),
+            BridgeEntry::Template(template) => serde_json::to_value(template),
         }
         .ok()?;
         let keys = json.as_object_mut()?;

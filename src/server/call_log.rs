@@ -52,7 +52,6 @@ pub(crate) struct CallLog<'a> {
 /// How a call ended.
 struct CallEnd {
     outcome: &'static str,
-    /// Why it failed.
     reason: Option<String>,
 }
 
@@ -84,7 +83,6 @@ impl LoggedResult for PromptResult {}
 impl LoggedResult for ResourceResult {}
 
 impl<'a> CallLog<'a> {
-    /// Begins a call.
     pub(crate) fn start(target: CallTarget<'a>, arguments: Option<&Object>, catalog: &'a Catalog) -> CallLog<'a> {
         let is_logged = tracing::enabled!(target: "folio::call", Level::WARN);
         let log = CallLog { target, catalog, started: is_logged.then(Instant::now) };
@@ -95,9 +93,9 @@ impl<'a> CallLog<'a> {
     }
 
     fn write_arguments(&self, arguments: Option<&Object>) {
-        let written = arguments.and_then(|arguments| serde_json::to_string(arguments).ok());
+        let json = arguments.and_then(|arguments| serde_json::to_string(arguments).ok());
         // A secret is found before the text is cut.
-        let redacted = self.catalog.redactor().redact_text(written.as_deref().unwrap_or("{}")).into_owned();
+        let redacted = self.catalog.redactor().redact_text(json.as_deref().unwrap_or("{}")).into_owned();
         let (call, arguments) = (self.target.command(), truncate(&redacted, MAX_ARGUMENTS_CHARS));
         tracing::debug!(target: "folio::call", "{call} with {arguments}");
     }

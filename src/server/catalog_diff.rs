@@ -74,9 +74,9 @@ impl ListChange {
     /// Adds the entries that were edited without a change of their listing.
     fn add_edited(&mut self, old: &[(&str, u64)], new: &[(&str, u64)]) {
         let before: HashMap<&str, u64> = old.iter().copied().collect();
-        let known: HashSet<&str> = self.changed.iter().chain(&self.edited).map(String::as_str).collect();
+        let listed: HashSet<&str> = self.changed.iter().chain(&self.edited).map(String::as_str).collect();
         let edited = new.iter().filter(|(name, digest)| before.get(name).is_some_and(|before| before != digest));
-        let edited = edited.map(|(name, _)| *name).filter(|name| !known.contains(name));
+        let edited = edited.map(|(name, _)| *name).filter(|name| !listed.contains(name));
         let edited: Vec<String> = edited.map(str::to_owned).collect();
         self.edited.extend(edited);
     }
@@ -98,7 +98,8 @@ impl Changes {
 
     fn diff_lists(old: &Lists, new: &Lists) -> Changes {
         let by_uri = |resource: &ResourceListing| resource.uri.clone();
-        let before: HashMap<&str, &ResourceListing> = old.resources.iter().map(|one| (one.uri.as_str(), one)).collect();
+        let before: HashMap<&str, &ResourceListing> =
+            old.resources.iter().map(|resource| (resource.uri.as_str(), resource)).collect();
         let touched = |new: &&ResourceListing| {
             before.get(new.uri.as_str()).is_some_and(|old| old != new && same_except_size_and_time(old, new))
         };

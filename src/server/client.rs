@@ -23,14 +23,11 @@ use crate::action::{
     AskError, ChangeNotification, ClientCapability, ClientQuestion, LogLevel, LogNotification, McpClient,
     ProgressUpdate, QuestionKind, QuestionRound, is_roots_list,
 };
+use crate::budget::{Reservation, SMALL_RESERVATION_BYTES, serialized_size};
 use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler, Reservation, SMALL_MESSAGE_BYTES, SharedServer,
-    bytes_in_flight::request_reservation,
-    log_level,
-    memory_size::MemorySize,
-    question,
+    ConnectionHandler, SharedServer, log_level, question, request_reservation,
     session::{KnownRoots, RootsRevision, Session},
     throttle::Throttle,
 };
@@ -59,7 +56,6 @@ pub(crate) struct RequestClient {
 struct ProgressState {
     last: Option<f64>,
     last_message: Option<String>,
-    /// The last total.
     total: Option<f64>,
     throttle: Throttle,
     /// The newest update that was held back.
@@ -195,7 +191,7 @@ impl RequestClient {
 
     /// Asks in place, all questions at once.
     async fn ask_in_session(&self, round: &QuestionRound) -> Result<Map<String, Value>, AskError> {
-        let suspended = self.reservation.as_ref().map(Reservation::suspend).transpose();
+        let suspended = self.reservation.as_ref().map(Reservation::try_suspend).transpose();
         let _suspended = suspended.map_err(|busy| AskError::Refused(busy.to_string()))?;
         let asked = round.questions.iter().map(|question| async {
             let timeout = round.timeout_of(question);
@@ -210,23 +206,23 @@ impl RequestClient {
     /// Asks for roots. Those of a session are known until it says that they changed, if it says so at all; so is that it
     /// does not answer.
     async fn ask_roots(&self, question: &ClientQuestion, timeout: Duration) -> Result<Value, AskError> {
-        let known = self.session.roots().clone().filter(|(age, _)| *age == self.roots_revision);
-        match known {
+        let roots = self.session.roots().clone().filter(|(revision, _)| *revision == self.roots_revision);
+        match roots {
             Some((_, KnownRoots::Listed(roots))) => return Ok(roots),
             Some((_, KnownRoots::Unanswered)) => return Err(AskError::RootsUnanswered),
             None => {}
         }
-        let (answer, known) = match self.send_question(question, timeout).await {
+        let (answer, lasting_roots) = match self.send_question(question, timeout).await {
             Err(AskError::TimedOut) => (Err(AskError::RootsUnanswered), Some(KnownRoots::Unanswered)),
             Ok(roots) => {
-                let is_lasting = self.notifies_roots_changes() && roots.memory_size() <= SMALL_MESSAGE_BYTES;
-                let known = (is_lasting && is_roots_list(&roots)).then(|| KnownRoots::Listed(roots.clone()));
-                (Ok(roots), known)
+                let is_lasting = self.notifies_roots_changes() && serialized_size(&roots) <= SMALL_RESERVATION_BYTES;
+                let lasting_roots = (is_lasting && is_roots_list(&roots)).then(|| KnownRoots::Listed(roots.clone()));
+                (Ok(roots), lasting_roots)
             }
             failed => (failed, None),
         };
-        if let Some(known) = known {
-            *self.session.roots() = Some((self.roots_revision, known));
+        if let Some(roots) = lasting_roots {
+            *self.session.roots() = Some((self.roots_revision, roots));
         }
         answer
     }

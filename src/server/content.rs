@@ -21,16 +21,16 @@ use super::{
 
 /// Blocks as a version knows them.
 pub(crate) fn blocks(blocks: Vec<ResultBlock>, spec_version: SpecVersion) -> Vec<ContentBlock> {
-    let known = |(nth, one)| downgrade::downgrade_block(block(one), nth, spec_version);
-    blocks.into_iter().enumerate().map(known).collect()
+    let downgraded = |(nth, result)| downgrade::downgrade_block(block(result), nth, spec_version);
+    blocks.into_iter().enumerate().map(downgraded).collect()
 }
 
 /// Messages as a version knows them.
 pub(crate) fn messages(messages: Vec<ResultMessage>, spec_version: SpecVersion) -> Vec<PromptMessage> {
-    let known = |(nth, message): (usize, ResultMessage)| {
+    let downgraded = |(nth, message): (usize, ResultMessage)| {
         PromptMessage::new(role(message.role), downgrade::downgrade_block(block(message.content), nth, spec_version))
     };
-    messages.into_iter().enumerate().map(known).collect()
+    messages.into_iter().enumerate().map(downgraded).collect()
 }
 
 /// What a resource holds, as a version knows it.

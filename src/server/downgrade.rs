@@ -16,7 +16,7 @@ pub(crate) trait Downgrade {
 impl<T: Downgrade> Downgrade for Vec<T> {
     fn downgrade(&mut self, spec_version: SpecVersion) {
         if spec_version < SpecVersion::V2025_11_25 {
-            self.iter_mut().for_each(|one| one.downgrade(spec_version));
+            self.iter_mut().for_each(|part| part.downgrade(spec_version));
         }
     }
 }

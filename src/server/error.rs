@@ -74,7 +74,6 @@ pub(crate) fn rate_limited(wait: Duration) -> ErrorData {
     ErrorData::internal_error(message, Some(json!({ "retryAfterMs": milliseconds })))
 }
 
-/// An unknown method.
 pub(crate) fn unknown_method(method: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{}`", truncate(method, 64)), None)
 }

@@ -1,6 +1,7 @@
 //! The table of methods: dispatches each request of rmcp to the file that answers it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use rmcp::{
     RoleServer, ServerHandler,
@@ -17,65 +18,57 @@ use rmcp::{
 };
 use serde::Serialize;
 
+use crate::budget::{Reservation, SMALL_RESERVATION_BYTES, serialized_size};
+
 use super::{
-    ConnectionHandler,
-    bytes_in_flight::ResponseReservation,
-    completion, error, log_level,
-    memory_size::MemorySize,
+    ConnectionHandler, completion, log_level,
     observer::{self, ObservedRequest},
     prompts,
     protocol_version::PROTOCOL_VERSIONS,
-    resources, session, skills, subscription, tasks, tools, untyped_request,
+    request_reservation, resources, session, skills, subscription, tasks, tools, untyped_request,
 };
 
 type Context = RequestContext<RoleServer>;
 type PageRequest = Option<PaginatedRequestParams>;
 
-/// A request on the way to its answer: who observes it, and the memory that the answer may take.
+/// A request on the way to its answer: who observes it, and the memory that its transport has counted.
 struct PendingResponse {
     observed: Option<Box<ObservedRequest>>,
-    reservation: Option<ResponseReservation>,
+    reservation: Option<Arc<Reservation>>,
+    /// What the message takes.
+    request_bytes: u64,
 }
 
 impl PendingResponse {
-    /// Keeps account of the answer until its transport has delivered it, and tells the observer.
-    fn finish<T>(self, outcome: Result<T, ErrorData>) -> Result<T, ErrorData>
+    fn new(context: &Context, observed: Option<Box<ObservedRequest>>) -> PendingResponse {
+        let reservation = request_reservation(context);
+        let request_bytes = reservation.as_ref().map_or(0, |reservation| reservation.bytes());
+        PendingResponse { observed, reservation, request_bytes }
+    }
+
+    /// Counts the answer until its transport has delivered it, and tells the observer. What was counted of the outputs
+    /// that it is made of stands for it.
+    fn finish<T>(self, outcome: Result<T, ErrorData>, size: impl FnOnce(&T) -> u64) -> Result<T, ErrorData>
     where
-        T: MemorySize + Clone + Into<ServerResult>,
+        T: Clone + Into<ServerResult>,
     {
-        let outcome = match self.reservation {
-            Some(reservation) => reservation.charge(outcome),
-            None => outcome,
+        let size = || outcome.as_ref().map_or_else(serialized_size, size);
+        let counted = self.reservation.map_or(Ok(()), |reservation| {
+            // It is in memory twice while it is written.
+            let has_outputs = reservation.bytes() > self.request_bytes + SMALL_RESERVATION_BYTES;
+            if has_outputs { Ok(()) } else { reservation.try_resize(self.request_bytes + size() * 2) }
+        });
+        let outcome = match counted {
+            Ok(()) => outcome,
+            Err(busy) => Err(ErrorData::internal_error(busy.to_string(), None)),
         };
         observer::finish(self.observed, outcome)
     }
 }
 
 impl ConnectionHandler {
-    /// Begins to answer a request about `name`, as soon as there is memory for the answer.
-    async fn begin(
-        &self,
-        method: &'static str,
-        name: &str,
-        request: &impl Serialize,
-        context: &Context,
-    ) -> Result<PendingResponse, ErrorData> {
-        let observed = self.observe(method, request, context);
-        let reservation = self.reserve_response(method, name, context).await?;
-        Ok(PendingResponse { observed, reservation })
-    }
-
-    async fn reserve_response(
-        &self,
-        method: &'static str,
-        name: &str,
-        context: &Context,
-    ) -> Result<Option<ResponseReservation>, ErrorData> {
-        tokio::select! {
-            biased;
-            reservation = ResponseReservation::acquire(context, method, name) => reservation,
-            () = self.stop.cancelled() => Err(ErrorData::internal_error(error::SERVER_STOPS, None)),
-        }
+    fn begin(&self, method: &'static str, request: &impl Serialize, context: &Context) -> PendingResponse {
+        PendingResponse::new(context, self.observe(method, request, context))
     }
 }
 
@@ -122,13 +115,17 @@ impl ServerHandler for ConnectionHandler {
     }
 
     async fn list_tools(&self, request: PageRequest, context: Context) -> Result<ListToolsResult, ErrorData> {
-        let response = self.begin("tools/list", "", &request, &context).await?;
-        response.finish(tools::list(self, request, &context))
+        let response = self.begin("tools/list", &request, &context);
+        response.finish(tools::list(self, request, &context), serialized_size)
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
-        let response = self.begin("tools/call", &request.name, &request, &context).await?;
-        response.finish(Box::pin(tools::call(self, request, &context)).await)
+        let response = self.begin("tools/call", &request, &context);
+        let outcome = Box::pin(tools::call(self, request, &context)).await;
+        response.finish(outcome, |response| match response {
+            CallToolResponse::Complete(result) => serialized_size(result),
+            _ => 0,
+        })
     }
 
     /// Only what rmcp needs to compare headers with arguments, and only where there are any.
@@ -138,8 +135,8 @@ impl ServerHandler for ConnectionHandler {
     }
 
     async fn list_prompts(&self, request: PageRequest, context: Context) -> Result<ListPromptsResult, ErrorData> {
-        let response = self.begin("prompts/list", "", &request, &context).await?;
-        response.finish(prompts::list(self, request, &context))
+        let response = self.begin("prompts/list", &request, &context);
+        response.finish(prompts::list(self, request, &context), serialized_size)
     }
 
     async fn get_prompt(
@@ -147,13 +144,17 @@ impl ServerHandler for ConnectionHandler {
         request: GetPromptRequestParams,
         context: Context,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let response = self.begin("prompts/get", &request.name, &request, &context).await?;
-        response.finish(Box::pin(prompts::get(self, request, &context)).await)
+        let response = self.begin("prompts/get", &request, &context);
+        let outcome = Box::pin(prompts::get(self, request, &context)).await;
+        response.finish(outcome, |response| match response {
+            GetPromptResponse::Complete(result) => serialized_size(result),
+            _ => 0,
+        })
     }
 
     async fn list_resources(&self, request: PageRequest, context: Context) -> Result<ListResourcesResult, ErrorData> {
-        let response = self.begin("resources/list", "", &request, &context).await?;
-        response.finish(resources::list(self, request, &context))
+        let response = self.begin("resources/list", &request, &context);
+        response.finish(resources::list(self, request, &context), serialized_size)
     }
 
     async fn list_resource_templates(
@@ -161,8 +162,8 @@ impl ServerHandler for ConnectionHandler {
         request: PageRequest,
         context: Context,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let response = self.begin("resources/templates/list", "", &request, &context).await?;
-        response.finish(resources::list_templates(self, request, &context))
+        let response = self.begin("resources/templates/list", &request, &context);
+        response.finish(resources::list_templates(self, request, &context), serialized_size)
     }
 
     async fn read_resource(
@@ -170,18 +171,22 @@ impl ServerHandler for ConnectionHandler {
         request: ReadResourceRequestParams,
         context: Context,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let response = self.begin("resources/read", &request.uri, &request, &context).await?;
-        response.finish(Box::pin(resources::read(self, request, &context)).await)
+        let response = self.begin("resources/read", &request, &context);
+        let outcome = Box::pin(resources::read(self, request, &context)).await;
+        response.finish(outcome, |response| match response {
+            ReadResourceResponse::Complete(result) => serialized_size(result),
+            _ => 0,
+        })
     }
 
     async fn list_skills(&self, request: PageRequest, context: Context) -> Result<ListSkillsResult, ErrorData> {
-        let response = self.begin("skills/list", "", &request, &context).await?;
-        response.finish(skills::list(self, request, &context))
+        let response = self.begin("skills/list", &request, &context);
+        response.finish(skills::list(self, request, &context), serialized_size)
     }
 
     async fn get_skill(&self, request: GetSkillRequestParams, context: Context) -> Result<GetSkillResult, ErrorData> {
-        let response = self.begin("skills/get", &request.uri, &request, &context).await?;
-        response.finish(skills::get(self, &request.uri, &context))
+        let response = self.begin("skills/get", &request, &context);
+        response.finish(skills::get(self, &request.uri, &context), serialized_size)
     }
 
     async fn read_resource_directory(
@@ -189,13 +194,13 @@ impl ServerHandler for ConnectionHandler {
         request: ReadResourceDirectoryRequestParams,
         context: Context,
     ) -> Result<ReadResourceDirectoryResult, ErrorData> {
-        let response = self.begin("resources/directory/read", &request.uri, &request, &context).await?;
-        response.finish(skills::read_directory(self, request, &context))
+        let response = self.begin("resources/directory/read", &request, &context);
+        response.finish(skills::read_directory(self, request, &context), serialized_size)
     }
 
     async fn complete(&self, request: CompleteRequestParams, context: Context) -> Result<CompleteResult, ErrorData> {
-        let response = self.begin("completion/complete", &request.argument.name, &request, &context).await?;
-        response.finish(Box::pin(completion::complete(self, request, &context)).await)
+        let response = self.begin("completion/complete", &request, &context);
+        response.finish(Box::pin(completion::complete(self, request, &context)).await, serialized_size)
     }
 
     async fn subscribe(&self, request: SubscribeRequestParams, context: Context) -> Result<(), ErrorData> {
@@ -215,8 +220,7 @@ impl ServerHandler for ConnectionHandler {
     }
 
     async fn get_task(&self, request: GetTaskParams, context: Context) -> Result<GetTaskResult, ErrorData> {
-        let reservation = self.reserve_response("tasks/get", &request.task_id, &context).await?;
-        PendingResponse { observed: None, reservation }.finish(tasks::get(self, &request))
+        PendingResponse::new(&context, None).finish(tasks::get(self, &request), serialized_size)
     }
 
     async fn update_task(&self, request: UpdateTaskParams, _: Context) -> Result<(), ErrorData> {

@@ -30,7 +30,6 @@ impl<T: Clone + Serialize> PagedList<T> {
 }
 
 impl<T> PagedList<T> {
-    /// All entries.
     pub(crate) fn items(&self) -> &[T] {
         &self.items
     }

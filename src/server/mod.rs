@@ -7,7 +7,6 @@
 
 mod bridge;
 mod run_call;
-mod bytes_in_flight;
 mod call_log;
 mod capability;
 mod catalog_diff;
@@ -40,7 +39,6 @@ mod tasks;
 pub(crate) mod testing;
 mod tools;
 mod untyped_request;
-mod memory_size;
 
 use std::{
     sync::{Arc, OnceLock},
@@ -52,13 +50,13 @@ use rmcp::{RoleServer, service::RequestContext};
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub(crate) use bytes_in_flight::{Busy, BytesInFlight, PeerBytes, Reservation, SMALL_MESSAGE_BYTES, WeakPeerBytes};
 pub use catalog_diff::Changes;
 pub use observer::{ClientName, RequestObserver, RequestRecord};
 pub(crate) use session::RootsRevision;
 pub use shared_server::{ServeOptions, SharedServer};
 pub(crate) use untyped_request::{is_session_method, params_error};
 
+use crate::budget::Reservation;
 use crate::catalog::result::call_result::CallContext;
 use crate::catalog::result::refusal::{Refusal, RefusalKind};
 use crate::redact::Redactor;
@@ -151,8 +149,8 @@ impl ConnectionHandler {
         let world = log_actions(served.catalog.redactor(), self.shared_server.world());
         let call = CallContext::new(context.ct.child_token(), trace.wrap(world), self.shared_server.capacity());
         let call = call.with_arrival_turn(context.extensions.get().cloned());
-        match bytes_in_flight::request_reservation(context) {
-            Some(reservation) => call.with_caller(reservation.peer().caller().clone()),
+        match request_reservation(context) {
+            Some(reservation) => call.with_memory(reservation),
             None => call,
         }
     }
@@ -171,6 +169,13 @@ impl ConnectionHandler {
     fn rate_limiter(&self, spec_version: SpecVersion) -> &ClientRateLimiter {
         if spec_version.is_sessionless() { self.shared_server.rate_limiter() } else { &self.session.rate_limiter }
     }
+}
+
+/// The memory of a request, as its transport has counted it; over HTTP it travels with the head of that one.
+fn request_reservation(context: &RequestContext<RoleServer>) -> Option<Arc<Reservation>> {
+    let head = || context.extensions.get::<http::request::Parts>();
+    let reservation = context.extensions.get::<Arc<Reservation>>();
+    reservation.or_else(|| head()?.extensions.get::<Arc<Reservation>>()).cloned()
 }
 
 /// Logs the programs and requests of a call, if anybody wants to know.

@@ -39,7 +39,6 @@ pub(crate) struct CallRequest<'a> {
     pub(crate) state: Option<String>,
     /// Whether it may go on apart from this request.
     pub(crate) may_detach: bool,
-    /// The request.
     pub(crate) context: &'a RequestContext<RoleServer>,
 }
 
@@ -130,7 +129,8 @@ impl ConnectionHandler {
             };
             let mut outcome = client.with_heartbeat(self.run(&cancel, call(arguments.clone(), resumed))).await;
             // Nothing was done that must not be done twice, so the call begins again.
-            if entry_changed(&outcome) && checkpoint.is_some_and(|checkpoint| !checkpoint.any_side_effects()) {
+            let entry_changed = outcome.as_ref().is_err_and(|refusal| refusal.kind == RefusalKind::EntryChanged);
+            if entry_changed && checkpoint.is_some_and(|checkpoint| !checkpoint.any_side_effects()) {
                 client.forget_answers();
                 outcome = client.with_heartbeat(self.run(&cancel, call(arguments.clone(), fresh_call))).await;
             }
@@ -173,10 +173,6 @@ impl ConnectionHandler {
         let result = InputRequiredResult::new(Some(requests.ok_or_else(failed)?), Some(state));
         Ok(result.with_meta(admitted.snapshot.meta.clone()))
     }
-}
-
-fn entry_changed<T>(outcome: &Result<T, Refusal>) -> bool {
-    outcome.as_ref().is_err_and(|refusal| refusal.kind == RefusalKind::EntryChanged)
 }
 
 /// The binding of a state: the server, the method and the entry by their names, and a digest of the arguments in any

@@ -96,13 +96,11 @@ impl RootsRevision {
 /// What a session knows of its client's roots.
 #[derive(Clone)]
 pub(crate) enum KnownRoots {
-    /// Its answer.
     Listed(Value),
     /// It did not answer in time, and is not asked again.
     Unanswered,
 }
 
-/// A subscribed resource.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SubscribedResource {
     pub(crate) generation: u64,
@@ -189,8 +187,8 @@ pub(crate) fn initialize(
 
 /// The version that the client asks for, or else the newest that has sessions.
 fn negotiate_version(requested: &ProtocolVersion) -> SpecVersion {
-    let known = SpecVersion::parse(requested.as_str()).filter(|version| !version.is_sessionless());
-    known.unwrap_or(SpecVersion::NEWEST_WITH_SESSIONS)
+    let version = SpecVersion::parse(requested.as_str()).filter(|version| !version.is_sessionless());
+    version.unwrap_or(SpecVersion::NEWEST_WITH_SESSIONS)
 }
 
 /// Whether the request declares version 2026-07-28.

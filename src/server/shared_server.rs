@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     action::{ChangeNotification, LogLevel},
-    budget::{CallerKind, Capacity},
+    budget::{Caller, CallerKind, Capacity, MemoryPool},
     catalog::Catalog,
     files::ResolvedRoots,
     redact::Redactors,
@@ -21,8 +21,8 @@ use crate::{
 };
 
 use super::{
-    BytesInFlight, Changes, ConnectionHandler, SubscriptionBaseline, client_rate_limit::ClientRateLimiter,
-    observer::RequestObserver, request_state::StateSealer, snapshot::CatalogSnapshot, subscription, task_table::Tasks,
+    Changes, ConnectionHandler, SubscriptionBaseline, client_rate_limit::ClientRateLimiter, observer::RequestObserver,
+    request_state::StateSealer, snapshot::CatalogSnapshot, subscription, task_table::Tasks,
 };
 
 /// Options of a server.
@@ -59,7 +59,7 @@ struct SharedServerState {
     root_limit: OnceLock<ResolvedRoots>,
     tasks: Tasks,
     rate_limiter: ClientRateLimiter,
-    bytes: BytesInFlight,
+    memory: MemoryPool,
     redactors: Redactors,
     capacity: Arc<Capacity>,
     observer: OnceLock<Arc<dyn RequestObserver>>,
@@ -69,7 +69,7 @@ impl SharedServer {
     /// Begins to serve `catalog`, whose actions happen in `world`.
     pub fn new(catalog: Arc<Catalog>, world: Arc<dyn World>, options: ServeOptions) -> SharedServer {
         world.set_program_limit(catalog.limits().programs);
-        let bytes = BytesInFlight::new(catalog.limits().bytes_in_flight);
+        let memory = MemoryPool::new(catalog.limits().bytes_in_flight);
         let redactors = Redactors::new(catalog.redactor().clone());
         let current_snapshot = watch::Sender::new(Arc::new(CatalogSnapshot::initial(catalog, options)));
         let inner = SharedServerState {
@@ -82,9 +82,9 @@ impl SharedServer {
             idle: Notify::new(),
             state_sealer: OnceLock::new(),
             root_limit: OnceLock::new(),
-            tasks: Tasks::new(bytes.new_peer_of(CallerKind::Only)),
+            tasks: Tasks::new(Arc::new(Caller::of_pool(CallerKind::Only, memory.clone()))),
             rate_limiter: ClientRateLimiter::sessionless(),
-            bytes,
+            memory,
             redactors,
             capacity: Arc::default(),
             observer: OnceLock::new(),
@@ -97,7 +97,7 @@ impl SharedServer {
     pub fn replace(&self, catalog: Arc<Catalog>) -> Changes {
         let _one_at_a_time = self.inner.replace_lock.lock();
         self.inner.world.set_program_limit(catalog.limits().programs);
-        self.inner.bytes.set_limit(catalog.limits().bytes_in_flight);
+        self.inner.memory.set_limit(catalog.limits().bytes_in_flight);
         self.inner.redactors.replace(catalog.redactor().clone());
         let (next, changes) = CatalogSnapshot::after(&self.snapshot(), catalog, self.inner.options);
         self.inner.current_snapshot.send_replace(Arc::new(next));
@@ -223,9 +223,9 @@ impl SharedServer {
         &self.inner.rate_limiter
     }
 
-    /// The bytes in flight.
-    pub(crate) fn bytes(&self) -> &BytesInFlight {
-        &self.inner.bytes
+    /// A new caller, which shares the memory of the server with others.
+    pub(crate) fn new_caller(&self, kind: CallerKind) -> Arc<Caller> {
+        Arc::new(Caller::of_pool(kind, self.inner.memory.clone()))
     }
 
     /// Cancelled when the server stops.
@@ -240,7 +240,6 @@ impl SharedServer {
     }
 }
 
-/// A running call.
 pub(crate) struct CallGuard {
     shared_server: SharedServer,
 }

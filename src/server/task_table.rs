@@ -2,6 +2,7 @@
 
 use std::{
     future::poll_fn,
+    sync::Arc,
     task::{Context, Poll},
     time::{Duration, Instant},
 };
@@ -14,7 +15,7 @@ use rmcp::{
     task_manager::{TaskContext, TaskExit, TaskFuture, TaskManager, TaskOptions},
 };
 
-use super::{PeerBytes, Reservation, SMALL_MESSAGE_BYTES, memory_size::MemorySize};
+use crate::budget::{Caller, Reservation, SMALL_RESERVATION_BYTES, serialized_size};
 
 /// How many tasks there may be at once, running or remembered.
 const MAX_TASKS: usize = 1000;
@@ -22,6 +23,8 @@ const MAX_TASKS: usize = 1000;
 const POLL_INTERVAL_MS: u64 = 500;
 /// What a task takes beside its arguments, questions and outcome.
 const TASK_BYTES: u64 = 4096;
+/// Tasks hold at most one of so many parts of the memory.
+const POOL_PARTS: u64 = 4;
 const TOO_MANY_BYTES: &str = "running tasks hold too much memory; try again when one has ended, or send less";
 
 /// The tasks of a server.
@@ -29,7 +32,7 @@ pub(crate) struct Tasks {
     /// By their ids, oldest first.
     entries: Mutex<IndexMap<String, TaskEntry>>,
     /// What the tasks hold.
-    bytes: PeerBytes,
+    memory: Arc<Caller>,
     /// Held while the questions of a round are put, which the manager takes one by one: who gets a task sees its
     /// round whole.
     round_lock: Mutex<()>,
@@ -39,7 +42,7 @@ pub(crate) struct Tasks {
 struct TaskEntry {
     manager: TaskManager,
     /// Who began it, if known.
-    owner: Option<PeerBytes>,
+    owner: Option<Arc<Caller>>,
     /// When it is forgotten in any case.
     expires_at: Instant,
     /// When a client last asked for it.
@@ -54,7 +57,7 @@ struct TaskEntry {
 pub(super) struct NewTask {
     pub(super) ttl: Duration,
     /// Who begins it, if known.
-    pub(super) owner: Option<PeerBytes>,
+    pub(super) owner: Option<Arc<Caller>>,
     /// What its arguments take.
     pub(super) bytes: u64,
 }
@@ -76,8 +79,8 @@ impl Drop for QuestionReservation<'_> {
 }
 
 impl Tasks {
-    pub(crate) fn new(bytes: PeerBytes) -> Tasks {
-        Tasks { entries: Mutex::default(), bytes, round_lock: Mutex::default() }
+    pub(crate) fn new(memory: Arc<Caller>) -> Tasks {
+        Tasks { entries: Mutex::default(), memory, round_lock: Mutex::default() }
     }
 
     /// Begins a task. It is remembered for twice its time to live at most; where there is no room, one that has ended
@@ -101,14 +104,14 @@ impl Tasks {
             expires_at: now + new.ttl * 2,
             last_used: now,
             open_rounds: 0,
-            reservation: self.bytes.reserve(TASK_BYTES + new.bytes),
+            reservation: self.memory.reserve(TASK_BYTES + new.bytes),
         };
         entries.insert(task.task_id.clone(), entry);
         Ok(task)
     }
 
     fn make_room(&self, entries: &mut IndexMap<String, TaskEntry>, new: &NewTask) -> Result<(), ErrorData> {
-        while self.would_exceed(entries, new.bytes) {
+        while self.would_exceed(new.bytes) {
             if !remove_ended_task(entries) && !remove_waiting_task(entries) {
                 return Err(ErrorData::internal_error(TOO_MANY_BYTES, None));
             }
@@ -129,9 +132,8 @@ impl Tasks {
     }
 
     /// Whether tasks would hold too much with so many bytes more. What is small is always taken.
-    fn would_exceed(&self, entries: &IndexMap<String, TaskEntry>, bytes: u64) -> bool {
-        let reservation = || entries.values().map(|entry| entry.reservation.bytes()).sum::<u64>();
-        bytes > SMALL_MESSAGE_BYTES && reservation() + bytes > self.bytes.server_bytes().peer_share()
+    fn would_exceed(&self, bytes: u64) -> bool {
+        bytes > SMALL_RESERVATION_BYTES && self.memory.held() + bytes > self.memory.pool().limit() / POOL_PARTS
     }
 
     /// Keeps account of the questions of a task until they are answered.
@@ -141,7 +143,7 @@ impl Tasks {
         bytes: u64,
     ) -> Result<QuestionReservation<'a>, ErrorData> {
         let mut entries = self.entries();
-        while self.would_exceed(&entries, bytes) {
+        while self.would_exceed(bytes) {
             if !remove_ended_task(&mut entries) {
                 return Err(ErrorData::internal_error(TOO_MANY_BYTES, None));
             }
@@ -157,17 +159,15 @@ impl Tasks {
     /// all of them hold too much.
     pub(super) fn record_outcome(&self, id: &str, outcome: &Result<CallToolResult, TaskExit>) {
         let bytes = match outcome {
-            Ok(result) => result.memory_size(),
-            Err(TaskExit::Error(error)) => error.memory_size(),
+            Ok(result) => serialized_size(result),
+            Err(TaskExit::Error(error)) => serialized_size(error),
             Err(TaskExit::Cancelled) => 0,
         };
         let mut entries = self.entries();
         if let Some(entry) = entries.get_mut(id) {
             entry.reservation.resize(TASK_BYTES + bytes);
         }
-        while entries.values().map(|entry| entry.reservation.bytes()).sum::<u64>()
-            > self.bytes.server_bytes().peer_share()
-        {
+        while self.memory.held() > self.memory.pool().limit() / POOL_PARTS {
             let ended = entries.iter().position(|(other, entry)| entry.has_ended() && other != id);
             let Some(ended) = ended else { return };
             entries.shift_remove_index(ended);
@@ -243,20 +243,18 @@ fn remove_waiting_task(entries: &mut IndexMap<String, TaskEntry>) -> bool {
 /// Whether who begins a task has less than half of all: one that fills the table makes no room in it for itself.
 fn is_within_share(entries: &IndexMap<String, TaskEntry>, new: &NewTask) -> bool {
     let Some(owner) = &new.owner else { return false };
-    let owned = entries.values().filter(|entry| entry.owner.as_ref().is_some_and(|other| other.is_same(owner)));
+    let owned = entries.values().filter(|entry| entry.owner.as_ref().is_some_and(|other| Arc::ptr_eq(other, owner)));
     owned.count() < MAX_TASKS / 2
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use futures_util::future::join_all;
     use rmcp::model::{InputRequest, TaskPayload};
     use serde_json::json;
 
     use super::*;
-    use crate::server::BytesInFlight;
+    use crate::budget::{CallerKind, MemoryPool};
 
     const QUESTIONS: usize = 300;
     const TTL: Duration = Duration::from_secs(300);
@@ -270,8 +268,12 @@ mod tests {
         tasks.spawn(new, |_| Box::pin(std::future::pending())).map(|task| task.task_id)
     }
 
+    fn session(pool: &MemoryPool) -> Arc<Caller> {
+        Arc::new(Caller::of_pool(CallerKind::Session, pool.clone()))
+    }
+
     fn no_tasks() -> Arc<Tasks> {
-        Arc::new(Tasks::new(BytesInFlight::new(64 << 20).new_peer()))
+        Arc::new(Tasks::new(session(&MemoryPool::new(64 << 20))))
     }
 
     fn ended_with(tasks: &Arc<Tasks>, outcome: Result<CallToolResult, TaskExit>) -> String {
@@ -338,23 +340,23 @@ mod tests {
         let large = || NewTask { bytes: 2 << 20, ..small_task() };
         let begun = (0..20).filter(|_| run_forever(&tasks, large()).is_ok()).count();
         assert_eq!(begun, 7);
-        assert!(tasks.bytes.used() <= tasks.bytes.server_bytes().peer_share());
+        assert!(tasks.memory.held() <= tasks.memory.pool().limit() / POOL_PARTS);
         assert!(run_forever(&tasks, small_task()).is_ok());
         let asking = run_forever(&tasks, small_task()).unwrap();
         assert!(tasks.reserve_questions(&asking, 2 << 20).is_err());
-        let before = tasks.bytes.used();
+        let before = tasks.memory.held();
         let reservation = tasks.reserve_questions(&asking, 1 << 16).unwrap();
-        assert_eq!(tasks.bytes.used(), before + (1 << 16));
+        assert_eq!(tasks.memory.held(), before + (1 << 16));
         drop(reservation);
-        assert_eq!(tasks.bytes.used(), before);
+        assert_eq!(tasks.memory.held(), before);
     }
 
     #[tokio::test]
     async fn silent_waiting_task_makes_room_for_others() {
-        let account = BytesInFlight::new(64 << 20);
-        let tasks = Tasks::new(account.new_peer());
-        let of = |owner: &PeerBytes| NewTask { owner: Some(owner.clone()), ..small_task() };
-        let (greedy, honest) = (account.new_peer(), account.new_peer());
+        let pool = MemoryPool::new(64 << 20);
+        let tasks = Tasks::new(session(&pool));
+        let of = |owner: &Arc<Caller>| NewTask { owner: Some(owner.clone()), ..small_task() };
+        let (greedy, honest) = (session(&pool), session(&pool));
         let first = run_forever(&tasks, of(&honest)).unwrap();
         let all: Vec<String> = (1..MAX_TASKS).map(|_| run_forever(&tasks, of(&greedy)).unwrap()).collect();
         assert!(run_forever(&tasks, of(&honest)).is_err(), "none waits");

@@ -24,6 +24,7 @@ use crate::{
         AskError, ChangeNotification, Checkpoint, ClientCapability, ClientQuestion, LogNotification, McpClient,
         ProgressUpdate, QuestionKind, QuestionRound,
     },
+    budget::serialized_size,
     catalog::{
         listing::Object,
         result::call_result::{CallContext, TaskPolicy},
@@ -35,12 +36,9 @@ use crate::{
 
 use super::{
     CANCEL_GRACE, ConnectionHandler, SharedServer,
-    bytes_in_flight::request_reservation,
     call_log::{CallLog, CallTarget},
     capability::CapabilityKind,
-    error,
-    memory_size::MemorySize,
-    question,
+    error, question, request_reservation,
     session::AdmittedRequest,
     task_table::NewTask,
     tools,
@@ -102,11 +100,14 @@ pub(crate) fn start_task(
     let ttl = task_call.ttl();
     let (shared_server, meta) = (server.shared_server.clone(), task_call.admitted.snapshot.meta.clone());
     // With the trace of the request, which the task belongs to.
-    let call = server.call_context(context, &task_call.admitted.snapshot);
+    let mut call = server.call_context(context, &task_call.admitted.snapshot);
+    let owner = request_reservation(context).map(|reservation| reservation.caller().clone());
+    if let Some(owner) = &owner {
+        call = call.with_memory(Arc::new(owner.reserve(0)));
+    }
     let capabilities = context.client_capabilities();
-    let owner = request_reservation(context).map(|reservation| reservation.peer().clone());
     // As they came, and as the tool takes them.
-    let bytes = task_call.arguments.as_ref().map_or(0, |arguments| arguments.memory_size() * 2);
+    let bytes = task_call.arguments.as_ref().map_or(0, serialized_size) * 2;
     let task = server.shared_server.tasks().spawn(NewTask { ttl, owner, bytes }, |context| {
         let id = context.task_id().to_owned();
         let task_client =
@@ -185,7 +186,6 @@ pub(crate) fn update(server: &ConnectionHandler, request: UpdateTaskParams) -> R
     server.shared_server.tasks().manager(&request.task_id)?.update_task(&request.task_id, request.input_responses)
 }
 
-/// Ends a task.
 pub(crate) fn cancel(server: &ConnectionHandler, request: &CancelTaskParams) -> Result<(), ErrorData> {
     server.shared_server.tasks().cancel(&request.task_id)
 }
@@ -238,7 +238,9 @@ impl McpClient for TaskClient {
     fn ask<'a>(&'a self, round: &'a QuestionRound) -> BoxFuture<'a, Result<Map<String, Value>, AskError>> {
         Box::pin(async move {
             let tasks = self.shared_server.tasks();
-            let bytes = round.questions.iter().map(question_bytes).sum();
+            let requests = round.questions.iter().filter_map(|question| question::input_request(&question.kind));
+            // In its round, and with the manager.
+            let bytes = requests.map(|request| serialized_size(&request) * 2).sum();
             let pending = tasks.reserve_questions(self.context.task_id(), bytes);
             let _held = pending.map_err(|error| AskError::Refused(error.message.into_owned()))?;
             let asked = round.questions.iter().map(|question| self.ask_one(question, round.timeout_of(question)));
@@ -265,10 +267,4 @@ impl McpClient for TaskClient {
     fn notify(&self, notification: ChangeNotification) {
         self.shared_server.publish_notification(notification);
     }
-}
-
-/// What a question takes: in its round, and with the manager.
-fn question_bytes(question: &ClientQuestion) -> u64 {
-    let request = question::input_request(&question.kind).and_then(|request| serde_json::to_value(request).ok());
-    request.map_or(0, |request| request.memory_size() * 2)
 }

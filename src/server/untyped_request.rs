@@ -133,12 +133,12 @@ fn capabilities_schema() -> Value {
     let with = |members: Value| json!({ "type": ["object", "null"], "properties": members });
     let settings = json!({ "type": ["object", "null"], "additionalProperties": object });
     let form = with(json!({ "schemaValidation": flag }));
-    let known = json!({
+    let capabilities = json!({
         "experimental": settings,
         "extensions": settings,
         "roots": with(json!({ "listChanged": flag })),
         "sampling": with(json!({ "tools": object, "context": object })),
         "elicitation": with(json!({ "form": form, "url": object })),
     });
-    json!({ "type": "object", "properties": known, "additionalProperties": object })
+    json!({ "type": "object", "properties": capabilities, "additionalProperties": object })
 }

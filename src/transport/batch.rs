@@ -10,7 +10,7 @@ use rmcp::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::server::Reservation;
+use crate::budget::{Reservation, Suspension};
 
 use super::message::MessageError;
 
@@ -43,7 +43,6 @@ impl BatchResponse {
 /// A batch all of whose answers are there.
 #[derive(Debug)]
 pub(super) struct FinishedBatch {
-    /// Its number.
     pub(super) batch: u64,
     pub(super) responses: Vec<BatchResponse>,
     /// What the replies take.
@@ -63,24 +62,34 @@ pub(super) struct Batches {
 struct OpenBatch {
     pending_count: usize,
     responses: Vec<BatchResponse>,
-    reservations: Vec<Arc<Reservation>>,
+    /// What the responses take: they wait for the rest.
+    suspensions: Vec<Suspension>,
     bytes: u64,
 }
 
 impl OpenBatch {
-    /// Adds an answer, or an error if the answers are too large.
+    /// Adds an answer, or an error if there is no room for it.
     fn add_response(&mut self, response: HandlerResponse) {
-        let bytes = response.reservation.as_ref().map_or(0, |reservation| reservation.bytes());
-        if self.bytes + bytes <= MAX_BATCH_RESPONSE_BYTES {
-            self.bytes += bytes;
-            self.reservations.extend(response.reservation);
-            self.responses.push(BatchResponse::Message(Arc::new(response.message)));
-            return;
+        let kept = match self.keep(response.reservation.as_ref()) {
+            Ok(()) => BatchResponse::Message(Arc::new(response.message)),
+            Err(message) => {
+                BatchResponse::Error(MessageError::busy(answered_request(&response.message).cloned(), message))
+            }
+        };
+        self.responses.push(kept);
+    }
+
+    /// Keeps the memory of an answer, or says why it cannot.
+    fn keep(&mut self, reservation: Option<&Arc<Reservation>>) -> Result<(), String> {
+        let Some(reservation) = reservation else { return Ok(()) };
+        let bytes = self.bytes + reservation.bytes();
+        if bytes > MAX_BATCH_RESPONSE_BYTES {
+            let max = MAX_BATCH_RESPONSE_BYTES >> 20;
+            return Err(format!("batch response exceeds {max} MiB; send the request on its own"));
         }
-        let id = answered_request(&response.message).cloned();
-        let max = MAX_BATCH_RESPONSE_BYTES >> 20;
-        let message = format!("batch response exceeds {max} MiB; send the request on its own");
-        self.responses.push(BatchResponse::Error(MessageError::busy(id, message)));
+        self.suspensions.push(reservation.try_suspend().map_err(|busy| busy.to_string())?);
+        self.bytes = bytes;
+        Ok(())
     }
 }
 
@@ -144,7 +153,7 @@ impl Batches {
         self.open.remove(&batch).map(|open| FinishedBatch {
             batch,
             responses: open.responses,
-            reservations: open.reservations,
+            reservations: open.suspensions.iter().map(|suspension| suspension.reservation().clone()).collect(),
         })
     }
 

@@ -18,7 +18,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStru
 use serde_json::{Value, value::RawValue};
 
 use super::length_limits;
-use super::message_size::Parser;
 use super::request_params::{InvalidParams, parse_params, parse_typed_request};
 
 /// A message from a client.
@@ -45,7 +44,6 @@ impl Serialize for MessageError {
 }
 
 impl MessageError {
-    /// Invalid JSON.
     pub(super) fn parse_error(message: impl Into<Cow<'static, str>>) -> MessageError {
         MessageError { id: None, code: ErrorCode::PARSE_ERROR, message: message.into() }
     }
@@ -55,17 +53,14 @@ impl MessageError {
         JsonRpcMessage::error(ErrorData::new(self.code, self.message, None), self.id)
     }
 
-    /// An invalid request.
     pub(super) fn invalid_request(id: Option<RequestId>, message: impl Into<Cow<'static, str>>) -> MessageError {
         MessageError { id, code: ErrorCode::INVALID_REQUEST, message: message.into() }
     }
 
-    /// An unknown method.
     pub(super) fn method_not_found(id: RequestId, message: impl Into<Cow<'static, str>>) -> MessageError {
         MessageError { id: Some(id), code: ErrorCode::METHOD_NOT_FOUND, message: message.into() }
     }
 
-    /// Invalid parameters.
     pub(super) fn invalid_params(id: RequestId, message: impl Into<Cow<'static, str>>) -> MessageError {
         MessageError { id: Some(id), code: ErrorCode::INVALID_PARAMS, message: message.into() }
     }
@@ -140,25 +135,25 @@ fn classify(members: EnvelopeMembers<'_>) -> Result<Envelope<'_>, MessageError> 
         ));
     }
     let id = members.id.map(|id| serde_json::from_str::<RequestId>(id.get()));
-    let known = id.as_ref().and_then(|id| id.as_ref().ok()).cloned();
+    let valid_id = id.as_ref().and_then(|id| id.as_ref().ok()).cloned();
     if members.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
-        return Err(MessageError::invalid_request(known, "`jsonrpc` must be \"2.0\""));
+        return Err(MessageError::invalid_request(valid_id, "`jsonrpc` must be \"2.0\""));
     }
     let params = members.params.map(RawValue::get).filter(|params| *params != "null");
     let Some(method) = members.method else {
         if members.result.is_some() || members.error.is_some() {
             return Ok(Envelope { kind: MessageKind::Response, params });
         }
-        return Err(MessageError::invalid_request(known, "missing `method`, `result` or `error`"));
+        return Err(MessageError::invalid_request(valid_id, "missing `method`, `result` or `error`"));
     };
     if method.get().len() > length_limits::MAX_LABEL_BYTES {
         return Err(MessageError::invalid_request(
-            known,
+            valid_id,
             length_limits::too_long_message("method", length_limits::MAX_LABEL_BYTES),
         ));
     }
     let Ok(method) = serde_json::from_str::<BorrowedText<'_>>(method.get()) else {
-        return Err(MessageError::invalid_request(known, "`method` must be a string"));
+        return Err(MessageError::invalid_request(valid_id, "`method` must be a string"));
     };
     let method = method.0;
     match id {
@@ -179,15 +174,6 @@ impl MessageKind<'_> {
         match self {
             MessageKind::Request { id, .. } => Some(id),
             MessageKind::Notification { .. } | MessageKind::Response => None,
-        }
-    }
-
-    /// Who parses the rest.
-    pub(super) fn parser(&self) -> Parser {
-        match self {
-            MessageKind::Request { method, .. } if has_small_params(method) => Parser::Rmcp,
-            MessageKind::Request { .. } | MessageKind::Notification { .. } => Parser::Folio,
-            MessageKind::Response => Parser::Rmcp,
         }
     }
 }

@@ -54,10 +54,10 @@ pub(super) fn normalize(bytes: &[u8]) -> Cow<'_, [u8]> {
     }
     let mut normal = bytes.to_vec();
     for object in objects {
-        let written = normal.get_mut(object).unwrap_or_default();
-        written.fill(b' ');
-        written.first_mut().into_iter().for_each(|byte| *byte = b'{');
-        written.last_mut().into_iter().for_each(|byte| *byte = b'}');
+        let bytes = normal.get_mut(object).unwrap_or_default();
+        bytes.fill(b' ');
+        bytes.first_mut().into_iter().for_each(|byte| *byte = b'{');
+        bytes.last_mut().into_iter().for_each(|byte| *byte = b'}');
     }
     for digits in halves {
         normal.get_mut(digits).into_iter().for_each(|digits| digits.copy_from_slice(b"fffd"));
@@ -76,12 +76,12 @@ fn misshapen_objects(text: &str) -> Vec<Range<usize>> {
     if memmem::find(text.as_bytes(), b"null").is_none() && !has_empty_array() {
         return Vec::new();
     }
-    let mut found = Vec::new();
+    let mut objects = Vec::new();
     find_misshapen(text, &MESSAGE, &mut |object| {
         let start = object.as_ptr() as usize - text.as_ptr() as usize;
-        found.push(start..start + object.len());
+        objects.push(start..start + object.len());
     });
-    found
+    objects
 }
 
 fn find_misshapen<'t>(written: &'t str, shape: &'static Shape, report: &mut dyn FnMut(&'t str)) {

@@ -10,15 +10,15 @@ use rmcp::{
     service::TxJsonRpcMessage,
 };
 
-use crate::budget::{CallerKind, block_if_large};
+use crate::budget::{Caller, CallerKind, MemoryPool, Reservation, block_if_large};
 use crate::catalog::result::arrival_order::ArrivalOrder;
 use crate::diagnostic::bytes_without_byte_order_mark;
-use crate::server::{BytesInFlight, PeerBytes, Reservation, RootsRevision, SharedServer};
+use crate::server::{RootsRevision, SharedServer};
 
 use super::{
     batch::{self, Batches, FinishedBatch, HandlerResponse, ResponseRoute},
     message::{self, Incoming, MessageError, MessageKind},
-    message_size::Parser,
+    message_size::message_size,
     normalize::normalize,
     pending_requests::{MAX_LISTEN_STREAMS, MAX_PENDING_REQUESTS, PendingRequestError, PendingRequests},
 };
@@ -26,8 +26,7 @@ use super::{
 /// The conversation with one peer.
 pub(super) struct PeerState {
     shared_server: SharedServer,
-    /// The bytes in flight of the peer.
-    bytes: PeerBytes,
+    caller: Arc<Caller>,
     pending: PendingRequests,
     batches: Batches,
     /// The version of the session, once there is one.
@@ -53,19 +52,19 @@ pub(super) struct ReceivedMessage {
 
 impl ReceivedPayload {
     /// Reads what a peer has sent, a message or a batch. It holds no lock, so a long message delays nobody.
-    pub(super) fn parse(bytes: &[u8], peer: &PeerBytes) -> Result<ReceivedPayload, MessageError> {
+    pub(super) fn parse(bytes: &[u8], caller: &Arc<Caller>) -> Result<ReceivedPayload, MessageError> {
         let bytes = bytes_without_byte_order_mark(bytes);
         block_if_large(bytes.len() as u64, || {
             if !batch::is_batch(bytes) {
-                return ReceivedMessage::parse(bytes, peer).map(ReceivedPayload::Message);
+                return ReceivedMessage::parse(bytes, caller).map(ReceivedPayload::Message);
             }
             let invalid = |message| MessageError::invalid_request(None, message);
-            checked_estimate(bytes, Parser::Folio, peer.server_bytes()).map_err(invalid)?;
+            checked_size(bytes, caller.pool()).map_err(invalid)?;
             let list = batch::parse_batch(bytes)?;
             let messages = list.0.iter().map(|message| message.get().as_bytes());
             Ok(ReceivedPayload::Batch(
                 messages
-                    .map(|bytes| check_batchable(bytes).and_then(|()| ReceivedMessage::parse(bytes, peer)))
+                    .map(|bytes| check_batchable(bytes).and_then(|()| ReceivedMessage::parse(bytes, caller)))
                     .collect(),
             ))
         })
@@ -73,13 +72,12 @@ impl ReceivedPayload {
 }
 
 impl ReceivedMessage {
-    fn parse(bytes: &[u8], peer: &PeerBytes) -> Result<ReceivedMessage, MessageError> {
+    fn parse(bytes: &[u8], caller: &Arc<Caller>) -> Result<ReceivedMessage, MessageError> {
         let bytes = &*normalize(bytes);
         let envelope = message::parse_envelope(bytes)?;
-        let estimate = checked_estimate(bytes, envelope.kind.parser(), peer.server_bytes());
-        let estimate =
-            estimate.map_err(|message| MessageError::invalid_request(envelope.kind.request_id().cloned(), message))?;
-        let reservation = Arc::new(peer.reserve(estimate));
+        let size = checked_size(bytes, caller.pool())
+            .map_err(|message| MessageError::invalid_request(envelope.kind.request_id().cloned(), message))?;
+        let reservation = Arc::new(caller.reserve(size));
         Ok(ReceivedMessage { message: envelope.parse(bytes)?, reservation })
     }
 }
@@ -96,7 +94,7 @@ pub(super) struct ReceiveOutcome {
 impl PeerState {
     pub(super) fn new(shared_server: SharedServer, kind: CallerKind) -> PeerState {
         PeerState {
-            bytes: shared_server.bytes().new_peer_of(kind),
+            caller: shared_server.new_caller(kind),
             shared_server,
             pending: PendingRequests::default(),
             batches: Batches::default(),
@@ -110,8 +108,8 @@ impl PeerState {
         &self.pending
     }
 
-    pub(super) fn bytes(&self) -> &PeerBytes {
-        &self.bytes
+    pub(super) fn caller(&self) -> &Arc<Caller> {
+        &self.caller
     }
 
     pub(super) fn remove_ended(&mut self) {
@@ -275,14 +273,15 @@ fn check_batchable(bytes: &[u8]) -> Result<(), MessageError> {
     }
 }
 
-/// How much memory a message takes when it is parsed, where there may be so much for one.
-pub(super) fn checked_estimate(bytes: &[u8], parser: Parser, in_flight: &BytesInFlight) -> Result<u64, String> {
-    let (estimate, most) = (parser.estimated_bytes(bytes), in_flight.peer_share() * 2);
-    if estimate > most {
-        let (estimate, most) = (estimate.div_ceil(1 << 20), most >> 20);
-        return Err(format!("message too large: up to {estimate} MiB in memory (limit {most} MiB); send fewer values"));
+/// How much memory a message takes when it is parsed, where there may be so much for one: what is left of the pool is
+/// for what is small.
+pub(super) fn checked_size(bytes: &[u8], pool: &MemoryPool) -> Result<u64, String> {
+    let (size, max) = (message_size(bytes), pool.limit() / 4 * 3);
+    if size > max {
+        let (size, max) = (size.div_ceil(1 << 20), max >> 20);
+        return Err(format!("message too large: up to {size} MiB in memory (limit {max} MiB); send fewer values"));
     }
-    Ok(estimate)
+    Ok(size)
 }
 
 fn admission_error(id: &RequestId, error: &PendingRequestError) -> MessageError {
@@ -360,7 +359,7 @@ mod tests {
             let (mut inbox, mut cancelled) = (VecDeque::new(), 0);
             for line in &lines {
                 let before = peer_state.pending.cancelled();
-                match ReceivedPayload::parse(line, &peer_state.bytes).and_then(|received| peer_state.receive(received, &mut inbox)) {
+                match ReceivedPayload::parse(line, &peer_state.caller).and_then(|received| peer_state.receive(received, &mut inbox)) {
                     Ok(_) => cancelled += peer_state.pending.cancelled() - before,
                     Err(error) => {
                         let said = serde_json::to_string(&error).unwrap();
@@ -373,9 +372,9 @@ mod tests {
                 left += 1;
             }
             prop_assert_eq!(left + cancelled, request_count(&inbox));
-            let bytes = peer_state.bytes.clone();
+            let caller = peer_state.caller.clone();
             drop((inbox, peer_state));
-            prop_assert_eq!(bytes.used(), 0);
+            prop_assert_eq!(caller.held(), 0);
         }
     }
 

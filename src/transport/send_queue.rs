@@ -20,9 +20,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::block_if_large_with_secrets;
+use crate::budget::{Caller, Reservation, block_if_large_with_secrets};
 use crate::redact::Redactors;
-use crate::server::{PeerBytes, Reservation};
 
 /// Beyond this nothing more is asked of a peer until it has read.
 const MAX_QUEUED_BYTES: usize = 8 * 1024 * 1024;
@@ -112,7 +111,7 @@ impl SendQueue {
     /// Begins to write to `writer`. When the peer no longer takes anything, `abort` is cancelled.
     pub(super) fn spawn<W: AsyncWrite + Unpin + Send + 'static>(
         writer: W,
-        peer: &PeerBytes,
+        caller: &Arc<Caller>,
         redactors: Redactors,
         abort: CancellationToken,
     ) -> (Arc<SendQueue>, JoinHandle<()>) {
@@ -120,7 +119,7 @@ impl SendQueue {
             queue: Mutex::default(),
             pushed: Notify::new(),
             full: watch::Sender::new(false),
-            reservation: peer.reserve(0),
+            reservation: caller.reserve(0),
             redactors,
             unwritten_responses: AtomicUsize::new(0),
             abort,
@@ -240,8 +239,8 @@ impl SendQueue {
                 self.pushed.notified().await;
                 continue;
             };
-            if let Some(written) = progress.filter(|_| piece.responses > 0) {
-                tokio::time::sleep_until(written + RESPONSE_DELAY_AFTER_PROGRESS).await;
+            if let Some(progress_written_at) = progress.filter(|_| piece.responses > 0) {
+                tokio::time::sleep_until(progress_written_at + RESPONSE_DELAY_AFTER_PROGRESS).await;
                 progress = None;
             }
             writer.write_all(&piece.bytes).await?;
@@ -266,17 +265,12 @@ impl SendQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::BytesInFlight;
     use tokio::io::AsyncReadExt;
 
     fn send_queue(buffer: usize) -> (Arc<SendQueue>, tokio::io::DuplexStream) {
         let (near, far) = tokio::io::duplex(buffer);
-        let (send_queue, _task) = SendQueue::spawn(
-            near,
-            &BytesInFlight::new(256 << 20).new_peer(),
-            Redactors::default(),
-            CancellationToken::new(),
-        );
+        let (send_queue, _task) =
+            SendQueue::spawn(near, &Arc::default(), Redactors::default(), CancellationToken::new());
         (send_queue, far)
     }
 
@@ -335,12 +329,12 @@ mod tests {
     #[tokio::test]
     async fn unread_bytes_are_released_on_finish() {
         let (near, _far) = tokio::io::duplex(16);
-        let (peer, abort) = (BytesInFlight::new(256 << 20).new_peer(), CancellationToken::new());
-        let (send_queue, task) = SendQueue::spawn(near, &peer, Redactors::default(), abort.clone());
+        let (caller, abort) = (Arc::<Caller>::default(), CancellationToken::new());
+        let (send_queue, task) = SendQueue::spawn(near, &caller, Redactors::default(), abort.clone());
         send_queue.push(&"x".repeat(MAX_QUEUED_BYTES), QueuedKind::Response);
         assert!(send_queue.is_full());
         send_queue.finish(task, Duration::from_millis(10)).await;
-        assert_eq!((peer.used(), send_queue.is_full(), abort.is_cancelled()), (0, false, true));
+        assert_eq!((caller.held(), send_queue.is_full(), abort.is_cancelled()), (0, false, true));
     }
 
     #[tokio::test]

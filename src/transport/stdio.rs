@@ -23,8 +23,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::{CallerKind, block_if_large};
-use crate::server::{Reservation, SharedServer};
+use crate::budget::{CallerKind, Reservation, block_if_large};
+use crate::server::SharedServer;
 
 use super::{
     STOP_TIMEOUT,
@@ -64,7 +64,7 @@ where
     let abort = stop.child_token();
     let peer_state = PeerState::new(shared_server.clone(), CallerKind::Only);
     let (send_queue, writing) =
-        SendQueue::spawn(writer, peer_state.bytes(), shared_server.redactors().clone(), abort.clone());
+        SendQueue::spawn(writer, peer_state.caller(), shared_server.redactors().clone(), abort.clone());
     let (stopping, ended, unanswered) = (stop.child_token(), CancellationToken::new(), Arc::<AtomicUsize>::default());
     let pipe = PipeTransport {
         reader,
@@ -152,7 +152,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransp
                 self.wait_for_send_queue().await;
                 continue;
             }
-            if self.peer_state.pending().has_several() && !self.peer_state.bytes().has_room() {
+            if self.peer_state.pending().has_several() && !self.peer_state.caller().has_room() {
                 self.wait_for_share().await;
             }
             match self.lines.next() {
@@ -205,7 +205,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
     async fn wait_for_share(&mut self) {
         tokio::select! {
             biased;
-            () = self.peer_state.bytes().wait_for_room() => {}
+            () = self.peer_state.caller().wait_for_room() => {}
             () = self.abort.cancelled() => {}
         }
     }
@@ -223,7 +223,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
 
     /// Parses a line, and answers its errors.
     fn receive_line(&mut self, line: Range<usize>) {
-        let payload = ReceivedPayload::parse(self.lines.get(line), self.peer_state.bytes());
+        let payload = ReceivedPayload::parse(self.lines.get(line), self.peer_state.caller());
         match payload.and_then(|payload| self.peer_state.receive(payload, &mut self.inbox)) {
             Ok(taken) => {
                 let answered = taken.finished_batches.iter().filter(|whole| !whole.responses.is_empty());

@@ -1,5 +1,7 @@
 //! Batches of 2025-03-26.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::every_client::DESK;
@@ -242,6 +244,34 @@ fn response_to_a_small_batch_is_limited_in_bytes() {
             assert_eq!(words, "batch response exceeds 32 MiB; send the request on its own");
         }
     }
+}
+
+/// Each keeps what it has read until it is complete, and all of them together could keep more than there may be.
+#[test]
+fn batches_of_large_reads_do_not_wait_for_each_other() {
+    const BATCHES: usize = 8;
+    const READS: i64 = 40;
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s, limits: { bytesInFlight: 64MiB } }\nresources:\n  large: { uri: \"f://large\", file: large.txt }\n",
+    );
+    folder.write("large.txt", vec![b'x'; 3 << 20]);
+    let server = folder.http();
+    let read =
+        |id: i64| json!({ "jsonrpc": "2.0", "id": id, "method": "resources/read", "params": { "uri": "f://large" } });
+    let body = Value::from((0..READS).map(read).collect::<Vec<_>>()).to_string();
+    let clients: Vec<TestClient> = (0..BATCHES).map(|_| server.session("2025-03-26")).collect();
+    assert!(clients[0].result("resources/read", json!({ "uri": "f://large" }))["contents"].is_array());
+    let began = Instant::now();
+    let answers: Vec<String> = std::thread::scope(|scope| {
+        let sent: Vec<_> = clients.iter().map(|client| scope.spawn(|| post(client, &body).text())).collect();
+        sent.into_iter().map(|sent| sent.join().unwrap()).collect()
+    });
+    assert!(began.elapsed() < Duration::from_secs(25), "they waited {:?}", began.elapsed());
+    let count = |part: &str| answers.iter().map(|answer| answer.matches(part).count()).sum::<usize>();
+    let refused = count("server busy: too many bytes in flight") + count("batch response exceeds 32 MiB");
+    let full = count("\"contents\"");
+    assert_eq!(full + refused, BATCHES * READS as usize, "{full} are answered, {refused} are refused");
+    assert!(full >= 5, "{full} are answered");
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Reads files as bytes or as the body of a resource.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use crate::budget::Budget;
+use crate::budget::{ADMISSION_TIMEOUT, Budget, BudgetExceeded, Reservation};
 use crate::catalog::result::call_result::TextOrBlob;
 use crate::catalog::result::media_block::contents_type;
 use crate::catalog::result::refusal::{Refusal, RefusalKind};
@@ -46,6 +47,22 @@ impl PackFile {
 pub(in crate::catalog) fn read_bytes(file: FileLocation<'_>, limit: u64, budget: &Budget) -> Result<Vec<u8>, Refusal> {
     read_and_convert(file, limit, budget, |bytes| bytes)?
         .map_err(|error| Refusal::new(RefusalKind::Internal, error.to_string()))
+}
+
+/// Waits until a request may hold a file, which is read then, of at most `limit` bytes.
+///
+/// # Errors
+/// There is no room in time.
+pub(in crate::catalog) async fn wait_for_memory(
+    file: FileLocation<'_>,
+    limit: u64,
+    memory: &Arc<Reservation>,
+    budget: &Budget,
+) -> Result<(), BudgetExceeded> {
+    // As it is read, and as it is written.
+    let size = file.folder.stat(file.path).map_or(0, |stat| stat.size.min(limit) * 2);
+    let grown = memory.grow_within(budget.time_left().min(ADMISSION_TIMEOUT), size).await;
+    grown.map_err(|_| BudgetExceeded::Busy)
 }
 
 /// Reads a file of at most `limit` bytes as the body of a resource, with a MIME type guessed from its name or bytes.

@@ -15,7 +15,7 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
 use crate::action::{OutcomeBody, RunPlan};
-use crate::budget::Budget;
+use crate::budget::{Budget, Reservation};
 use crate::diagnostic::truncate;
 use crate::files::{mime_by_name, rfc3339};
 use crate::template::{Scope, Template, TextSlot};
@@ -302,12 +302,18 @@ impl CompiledResource {
             return reading.map_err(|refusal| with_roots_checkpoint(roots, refusal));
         }
         entry_context.ensure_not_resumed()?;
-        let (body, mime_type) = self.read_content(uri, &path, &scope)?;
+        let (body, mime_type) = self.read_content(uri, &path, &scope, &entry_context.call.memory).await?;
         Ok(ReadOutcome { body: ReadBody::Contents(self.to_contents(uri, body, mime_type)), note: None })
     }
 
     /// Reads what is no run, with its type if the manifest has none.
-    fn read_content(&self, uri: &str, path: &str, scope: &Scope) -> Result<(TextOrBlob, String), Refusal> {
+    async fn read_content(
+        &self,
+        uri: &str,
+        path: &str,
+        scope: &Scope,
+        memory: &Arc<Reservation>,
+    ) -> Result<(TextOrBlob, String), Refusal> {
         let budget = scope.budget();
         Ok(match &self.content {
             ResourceContent::Text(text) => (TextOrBlob::Text(text.render(scope)?.0), "text/plain".to_owned()),
@@ -318,7 +324,10 @@ impl CompiledResource {
             ResourceContent::BlobTemplate(blob) => {
                 (TextOrBlob::Blob(blob.render(scope)?), "application/octet-stream".to_owned())
             }
-            ResourceContent::File(file) => pack_file::read_body(file.at(), MAX_RESOURCE_BYTES, uri, budget)?,
+            ResourceContent::File(file) => {
+                pack_file::wait_for_memory(file.at(), MAX_RESOURCE_BYTES, memory, budget).await?;
+                pack_file::read_body(file.at(), MAX_RESOURCE_BYTES, uri, budget)?
+            }
             ResourceContent::FileTemplate(file) => {
                 let rendered = file.path.render(scope).map_err(|error| Refusal::not_found(uri, &error.to_string()))?;
                 let below = file.below(&rendered.text);
@@ -326,6 +335,7 @@ impl CompiledResource {
                     return Err(file_not_found(uri, &rendered.text));
                 }
                 let at = FileLocation { folder: &file.folder, path: below };
+                pack_file::wait_for_memory(at, MAX_RESOURCE_BYTES, memory, budget).await?;
                 pack_file::read_body(at, MAX_RESOURCE_BYTES, uri, budget).map_err(|refusal| match refusal.kind {
                     RefusalKind::NotFound => file_not_found(uri, &rendered.text),
                     _ => refusal,
@@ -333,6 +343,7 @@ impl CompiledResource {
             }
             ResourceContent::Root(root) if root.matches_resolved(path) => {
                 let at = FileLocation { folder: root.folder(), path: Path::new(path) };
+                pack_file::wait_for_memory(at, MAX_RESOURCE_BYTES, memory, budget).await?;
                 pack_file::read_body(at, MAX_RESOURCE_BYTES, uri, budget)?
             }
             ResourceContent::Root(_) | ResourceContent::Run(_) => return Err(file_not_found(uri, path)),

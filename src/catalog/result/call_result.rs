@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::action::{Checkpoint, McpClient, NoClient};
-use crate::budget::{Budget, Caller, Capacity};
+use crate::budget::{Budget, Capacity, Reservation};
 use crate::catalog::listing::{Annotations, Object, ResourceListing};
 use crate::catalog::result::arrival_order::ArrivalTurn;
 use crate::value_types::{CacheScope, Role};
@@ -31,8 +31,8 @@ pub struct CallContext {
     pub may_detach: bool,
     /// The capacity that all calls of the server share.
     pub capacity: Arc<Capacity>,
-    /// Who calls.
-    pub caller: Arc<Caller>,
+    /// What the request holds of the memory that all callers share.
+    pub memory: Arc<Reservation>,
     /// Its place among the calls of its peer.
     pub arrival_turn: Option<Arc<ArrivalTurn>>,
 }
@@ -47,7 +47,7 @@ impl CallContext {
             checkpoint: None,
             may_detach: false,
             capacity,
-            caller: Arc::default(),
+            memory: Arc::default(),
             arrival_turn: None,
         }
     }
@@ -59,13 +59,13 @@ impl CallContext {
 
     /// The budget of the call, starting now.
     pub(in crate::catalog) fn budget(&self) -> Budget {
-        Budget::for_caller(self.cancel.clone(), self.capacity.clone(), self.caller.clone())
+        Budget::for_caller(self.cancel.clone(), self.capacity.clone(), self.memory.caller().clone())
     }
 
-    /// Sets who calls.
+    /// Sets what the request holds.
     #[must_use]
-    pub fn with_caller(self, caller: Arc<Caller>) -> CallContext {
-        CallContext { caller, ..self }
+    pub fn with_memory(self, memory: Arc<Reservation>) -> CallContext {
+        CallContext { memory, ..self }
     }
 
     /// Sets the client.

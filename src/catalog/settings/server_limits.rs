@@ -1,5 +1,6 @@
 //! Limits of the whole server (`server.limits`). Limits of one tool are in `call_limit`.
 
+use crate::budget::DEFAULT_POOL_BYTES;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::load::LoadedPack;
@@ -20,7 +21,7 @@ pub struct ServerLimits {
 
 impl Default for ServerLimits {
     fn default() -> ServerLimits {
-        ServerLimits { programs: 64, bytes_in_flight: 256 << 20, calls_per_second: 200 }
+        ServerLimits { programs: 64, bytes_in_flight: DEFAULT_POOL_BYTES, calls_per_second: 200 }
     }
 }
 

@@ -55,12 +55,12 @@ impl<'a> MediaRange<'a> {
 impl Accepted {
     /// Without the header, a client takes anything.
     pub(super) fn from_headers(headers: &HeaderMap) -> Accepted {
-        let written = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        let lists = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
         let ranges: Vec<MediaRange<'_>> =
-            written.flat_map(|list| list.split(',')).filter_map(MediaRange::parse).collect();
+            lists.flat_map(|list| list.split(',')).filter_map(MediaRange::parse).collect();
         let takes = |essence: &str| {
             let ranges = ranges.iter().filter_map(|range| Some((range.closeness(essence)?, range.weight)));
-            let closest = ranges.max_by(|one, other| one.partial_cmp(other).unwrap_or(std::cmp::Ordering::Equal));
+            let closest = ranges.max_by(|left, right| left.partial_cmp(right).unwrap_or(std::cmp::Ordering::Equal));
             closest.is_some_and(|(_, weight)| weight > 0.0)
         };
         Accepted { json: ranges.is_empty() || takes(JSON), event_stream: ranges.is_empty() || takes(EVENT_STREAM) }

@@ -107,8 +107,8 @@ impl AccessGuard {
             return true;
         }
         let whole = host.port_u16().map(|port| format!("{name}:{port}"));
-        let mut known = self.hosts.iter().chain(&access.hosts);
-        known.any(|host| *host == name || Some(host) == whole.as_ref() || host == "*")
+        let mut allowed = self.hosts.iter().chain(&access.hosts);
+        allowed.any(|allowed| *allowed == name || Some(allowed) == whole.as_ref() || allowed == "*")
     }
 
     fn is_trusted_origin(&self, origin: &str, access: &HttpAccess) -> bool {

@@ -8,8 +8,7 @@ use axum::{
     response::Response,
 };
 
-use crate::budget::block_if_large;
-use crate::server::Reservation;
+use crate::budget::{Reservation, block_if_large};
 use crate::transport::{batch, message::MessageError};
 
 use super::{

@@ -1,6 +1,6 @@
 //! Reads request bodies: a small one at once, a large one when there is room for it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
@@ -12,7 +12,7 @@ use http_body::Body as _;
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    server::{Busy, Reservation, SMALL_MESSAGE_BYTES},
+    budget::{ADMISSION_TIMEOUT, Busy, Reservation, SMALL_RESERVATION_BYTES},
     transport::message::MessageError,
 };
 
@@ -48,7 +48,11 @@ impl BodyError {
 }
 
 /// Reads a body to its end, which must arrive `within` so long: time spent waiting for room does not count.
-pub(super) async fn read_body(body: Body, within: Duration, reservation: &Reservation) -> Result<Bytes, BodyError> {
+pub(super) async fn read_body(
+    body: Body,
+    within: Duration,
+    reservation: &Arc<Reservation>,
+) -> Result<Bytes, BodyError> {
     let size = body.size_hint();
     if size.lower() > MAX_BODY_BYTES as u64 {
         return Err(BodyError::TooLong);
@@ -62,11 +66,12 @@ pub(super) async fn read_body(body: Body, within: Duration, reservation: &Reserv
         if length > MAX_BODY_BYTES {
             return Err(BodyError::TooLong);
         }
-        if length <= SMALL_MESSAGE_BYTES as usize {
+        if length <= SMALL_RESERVATION_BYTES as usize {
             reservation.grow(piece.len() as u64);
         } else if !is_admitted {
+            // For all of it, and for what is read out of it: requests that hold a part would wait for each other.
             let began = Instant::now();
-            admit(max, reservation).await?;
+            admit(max * 2, reservation).await?;
             deadline += began.elapsed();
             is_admitted = true;
         }
@@ -75,8 +80,12 @@ pub(super) async fn read_body(body: Body, within: Duration, reservation: &Reserv
     Ok(whole.into())
 }
 
-/// Waits for room for all of a body, and for what is read out of it: requests that hold a part and wait for more would
-/// block each other.
-async fn admit(max: u64, reservation: &Reservation) -> Result<(), Busy> {
-    reservation.admit_size(max * 2).await
+/// Waits until the request may hold so many bytes in all; where that is little, it does not wait.
+pub(super) async fn admit(bytes: u64, reservation: &Arc<Reservation>) -> Result<(), Busy> {
+    let missing = bytes.saturating_sub(reservation.bytes());
+    if missing == 0 || bytes <= SMALL_RESERVATION_BYTES {
+        reservation.resize(bytes);
+        return Ok(());
+    }
+    reservation.grow_within(ADMISSION_TIMEOUT, missing).await
 }

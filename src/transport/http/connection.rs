@@ -31,9 +31,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    budget::block_if_large,
+    budget::{Caller, Reservation, block_if_large},
     catalog::HttpLimits,
-    server::{PeerBytes, Reservation},
 };
 
 /// The longest head of a request, and what is read or written at once.
@@ -56,10 +55,9 @@ const BODY_END_GRACE: Duration = Duration::from_millis(100);
 const MAX_DRAINED_BYTES: usize = 64 * 1024 * 1024;
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A connection.
 pub(super) struct HttpConnection {
     limits: HttpLimits,
-    bytes: PeerBytes,
+    caller: Arc<Caller>,
     /// What hyper has taken of answers, and the peer has not.
     unwritten_bytes: Reservation,
     state: Mutex<ConnectionState>,
@@ -90,11 +88,11 @@ enum Phase {
 }
 
 impl HttpConnection {
-    pub(super) fn new(bytes: PeerBytes, limits: HttpLimits) -> HttpConnection {
+    pub(super) fn new(caller: Arc<Caller>, limits: HttpLimits) -> HttpConnection {
         HttpConnection {
             limits,
-            unwritten_bytes: bytes.reserve(0),
-            bytes,
+            unwritten_bytes: caller.reserve(0),
+            caller,
             // Whoever connects has something to ask.
             state: Mutex::new(ConnectionState { phase: Phase::Head, since: Instant::now(), stalled_since: None }),
             closed: AtomicBool::new(false),
@@ -102,9 +100,9 @@ impl HttpConnection {
         }
     }
 
-    /// The bytes in flight of its peer outside of sessions.
-    pub(super) fn bytes(&self) -> &PeerBytes {
-        &self.bytes
+    /// Its client, outside of sessions.
+    pub(super) fn caller(&self) -> &Arc<Caller> {
+        &self.caller
     }
 
     pub(super) fn limits(&self) -> &HttpLimits {
@@ -117,7 +115,6 @@ impl HttpConnection {
         (!matches!(state.phase, Phase::Response | Phase::MessageResponse)).then_some(state.since)
     }
 
-    /// Closes it immediately.
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.task.wake();
@@ -356,13 +353,13 @@ impl MeteredStream {
         sleep.as_mut().poll(context)
     }
 
-    fn record_write(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        match &written {
+    fn record_write(&self, write: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        match &write {
             Poll::Ready(Ok(bytes)) => self.connection.record_progress(*bytes),
             Poll::Pending => self.connection.record_stalled_write(),
             Poll::Ready(Err(_)) => {}
         }
-        written
+        write
     }
 }
 
@@ -385,8 +382,8 @@ impl AsyncRead for MeteredStream {
 
 impl AsyncWrite for MeteredStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.record_write(written)
+        let write = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.record_write(write)
     }
 
     fn poll_write_vectored(
@@ -394,8 +391,8 @@ impl AsyncWrite for MeteredStream {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.record_write(written)
+        let write = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.record_write(write)
     }
 
     fn is_write_vectored(&self) -> bool {

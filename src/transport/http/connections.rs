@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     io,
     net::{IpAddr, Ipv6Addr},
-    sync::Arc,
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -18,9 +18,9 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    budget::CallerKind,
+    budget::{Caller, CallerKind},
     catalog::HttpLimits,
-    server::{PeerBytes, SharedServer, WeakPeerBytes},
+    server::SharedServer,
 };
 
 use super::{
@@ -48,7 +48,7 @@ pub(super) struct Connections {
 struct OpenConnections {
     connections: HashMap<u64, Arc<HttpConnection>>,
     /// The accounts of addresses, for requests without a session.
-    peers: HashMap<IpAddr, WeakPeerBytes>,
+    callers: HashMap<IpAddr, Weak<Caller>>,
     last: u64,
     warned_at: Option<Instant>,
 }
@@ -151,23 +151,23 @@ impl Connections {
             open.warn(max);
             open.evict_longest_waiting()?;
         }
-        let peer = self.peer_at(&mut open, address);
+        let caller = self.caller_at(&mut open, address);
         open.last += 1;
-        let (number, connection) = (open.last, Arc::new(HttpConnection::new(peer, limits)));
+        let (number, connection) = (open.last, Arc::new(HttpConnection::new(caller, limits)));
         open.connections.insert(number, connection.clone());
         Ok((number, connection))
     }
 
-    /// The account of the clients without a session at an address.
-    fn peer_at(&self, open: &mut OpenConnections, address: IpAddr) -> PeerBytes {
+    /// The clients without a session at an address.
+    fn caller_at(&self, open: &mut OpenConnections, address: IpAddr) -> Arc<Caller> {
         let network = network_of(address);
-        if let Some(peer) = open.peers.get(&network).and_then(WeakPeerBytes::upgrade) {
-            return peer;
+        if let Some(caller) = open.callers.get(&network).and_then(Weak::upgrade) {
+            return caller;
         }
-        let peer = self.shared_server.bytes().new_peer_of(CallerKind::Address);
-        open.peers.retain(|_, peer| peer.upgrade().is_some());
-        open.peers.insert(network, peer.downgrade());
-        peer
+        let caller = self.shared_server.new_caller(CallerKind::Address);
+        open.callers.retain(|_, caller| caller.strong_count() > 0);
+        open.callers.insert(network, Arc::downgrade(&caller));
+        caller
     }
 
     async fn wait_until_empty(&self) {

@@ -14,14 +14,14 @@ use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    server::{PeerBytes, Reservation, SMALL_MESSAGE_BYTES},
+    budget::{Caller, MemoryPool, Reservation, SMALL_RESERVATION_BYTES},
     transport::batch::{self, BatchResponse},
 };
 
 /// How many events are kept that were read already, and for how long after the last. What is large is let go when it
 /// is read.
 const MAX_REPLAY_EVENTS: usize = 64;
-const MAX_REPLAY_BYTES: u64 = SMALL_MESSAGE_BYTES;
+const MAX_REPLAY_BYTES: u64 = SMALL_RESERVATION_BYTES;
 const REPLAY_DURATION: Duration = Duration::from_secs(10);
 
 /// How long unread events are kept after the stream has finished.
@@ -30,18 +30,19 @@ const UNREAD_DURATION: Duration = Duration::from_secs(60);
 /// How many events may wait for a reader. Without a reader, new events replace the oldest.
 const MAX_UNREAD_EVENTS: usize = 64;
 
+/// What could be dropped is kept in one of so many parts of the memory.
+const SPARE_PARTS: u64 = 4;
+
 /// The payload of an event.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub(super) enum EventPayload {
-    /// A message.
     Message(Arc<TxJsonRpcMessage<RoleServer>>),
     /// The answers to a batch.
     Batch(Arc<Vec<BatchResponse>>),
 }
 
 impl EventPayload {
-    /// One message.
     pub(super) fn message(message: TxJsonRpcMessage<RoleServer>) -> EventPayload {
         EventPayload::Message(Arc::new(message))
     }
@@ -76,8 +77,7 @@ pub(super) struct EventChannel {
     number: u64,
     /// Cancelled at the end of the session.
     session_end: CancellationToken,
-    /// The bytes in flight of the client.
-    bytes: PeerBytes,
+    caller: Arc<Caller>,
     state: Mutex<ChannelState>,
     changed: Notify,
 }
@@ -113,20 +113,18 @@ impl ChannelState {
     }
 
     /// Drops read events that exceed the limits.
-    fn remove_delivered(&mut self, bytes: &PeerBytes) {
+    fn remove_delivered(&mut self, pool: &MemoryPool) {
         while self.delivered_count() > MAX_REPLAY_EVENTS
-            || self.delivered_count() > 0
-                && (self.delivered_bytes() > MAX_REPLAY_BYTES || !bytes.server_bytes().has_spare())
+            || self.delivered_count() > 0 && (self.delivered_bytes() > MAX_REPLAY_BYTES || !has_spare(pool))
         {
             self.forget_first();
         }
     }
 
     /// Drops unread events that exceed the limits.
-    fn trim_unread(&mut self, bytes: &PeerBytes) {
-        let account = bytes.server_bytes();
+    fn trim_unread(&mut self, pool: &MemoryPool) {
         while self.unread_count() > MAX_UNREAD_EVENTS
-            || self.unread_count() > 0 && (self.unread_bytes() > account.peer_share() || !account.has_spare())
+            || self.unread_count() > 0 && (self.unread_bytes() > pool.limit() / SPARE_PARTS || !has_spare(pool))
         {
             self.forget_first();
         }
@@ -139,6 +137,11 @@ impl ChannelState {
     }
 }
 
+/// Whether there is room to keep what could be dropped: most of the memory is for what cannot.
+fn has_spare(pool: &MemoryPool) -> bool {
+    pool.held() <= pool.limit() / SPARE_PARTS
+}
+
 /// The next event of a reader, if any.
 enum NextEvent {
     Event(Event),
@@ -147,7 +150,7 @@ enum NextEvent {
 }
 
 impl EventChannel {
-    pub(super) fn new(number: u64, session_end: CancellationToken, bytes: PeerBytes) -> Arc<EventChannel> {
+    pub(super) fn new(number: u64, session_end: CancellationToken, caller: Arc<Caller>) -> Arc<EventChannel> {
         let state = ChannelState {
             events: VecDeque::new(),
             first: 1,
@@ -156,7 +159,7 @@ impl EventChannel {
             last_reader: 0,
             finished_at: None,
         };
-        Arc::new(EventChannel { number, session_end, bytes, state: Mutex::new(state), changed: Notify::new() })
+        Arc::new(EventChannel { number, session_end, caller, state: Mutex::new(state), changed: Notify::new() })
     }
 
     /// Adds an event, and keeps its reservations as long as it is stored.
@@ -169,7 +172,7 @@ impl EventChannel {
         }
         state.events.push_back(StoredEvent { payload, reservations });
         if state.readers.is_empty() {
-            state.trim_unread(&self.bytes);
+            state.trim_unread(self.caller.pool());
         }
         drop(state);
         self.changed.notify_waiters();
@@ -252,7 +255,7 @@ impl EventChannel {
         {
             let id = self.event_id(state.next);
             state.next += 1;
-            state.remove_delivered(&self.bytes);
+            state.remove_delivered(self.caller.pool());
             drop(state);
             self.changed.notify_waiters();
             return NextEvent::Event(Event { id, payload, bytes });
@@ -357,7 +360,7 @@ impl Drop for EventReader {
         let mut state = self.channel.state();
         state.readers.retain(|reader| *reader != self.reader);
         if state.readers.is_empty() {
-            state.trim_unread(&self.channel.bytes);
+            state.trim_unread(self.channel.caller.pool());
         }
         drop(state);
         self.channel.changed.notify_waiters();
@@ -367,13 +370,17 @@ impl Drop for EventReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::BytesInFlight;
+    use crate::budget::CallerKind;
     use futures_util::FutureExt;
     use proptest::prelude::*;
     use rmcp::model::{ErrorData, RequestId};
 
+    fn session(pool: &MemoryPool) -> Arc<Caller> {
+        Arc::new(Caller::of_pool(CallerKind::Session, pool.clone()))
+    }
+
     fn channel(number: u64) -> Arc<EventChannel> {
-        EventChannel::new(number, CancellationToken::new(), BytesInFlight::new(64 << 20).new_peer())
+        EventChannel::new(number, CancellationToken::new(), session(&MemoryPool::new(64 << 20)))
     }
 
     fn payload(number: u64) -> EventPayload {
@@ -467,11 +474,11 @@ mod tests {
         let channel = channel(0);
         let mut reader = channel.open_reader(None).unwrap();
         for number in 1..=3 {
-            channel.push(payload(number), vec![Arc::new(channel.bytes.reserve(MAX_REPLAY_BYTES / 2))]);
+            channel.push(payload(number), vec![Arc::new(channel.caller.reserve(MAX_REPLAY_BYTES / 2))]);
         }
-        channel.push(payload(4), vec![Arc::new(channel.bytes.reserve(MAX_REPLAY_BYTES * 2))]);
+        channel.push(payload(4), vec![Arc::new(channel.caller.reserve(MAX_REPLAY_BYTES * 2))]);
         while reader.next().now_or_never().is_some() {}
-        assert_eq!(channel.bytes.reserve(0).bytes(), 0);
+        assert_eq!(channel.caller.reserve(0).bytes(), 0);
         let state = channel.state();
         assert_eq!((state.events.len(), state.delivered_bytes()), (0, 0));
     }
@@ -479,13 +486,13 @@ mod tests {
     #[test]
     fn unread_events_are_stored_within_their_share() {
         let channel = channel(0);
-        let share = channel.bytes.server_bytes().peer_share();
+        let share = channel.caller.pool().limit() / SPARE_PARTS;
         for number in 1..=9 {
-            channel.push(payload(number), vec![Arc::new(channel.bytes.reserve(share / 4))]);
+            channel.push(payload(number), vec![Arc::new(channel.caller.reserve(share / 4))]);
         }
         assert_eq!(channel.state().unread_count(), 4);
-        let _others = channel.bytes.server_bytes().new_peer().reserve(share * 2);
-        channel.push(payload(10), vec![Arc::new(channel.bytes.reserve(1))]);
+        let _others = session(channel.caller.pool()).reserve(share * 2);
+        channel.push(payload(10), vec![Arc::new(channel.caller.reserve(1))]);
         assert_eq!(channel.state().unread_count(), 0);
     }
 }

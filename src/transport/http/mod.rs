@@ -51,10 +51,10 @@ use rmcp::{
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::block_if_large;
+use crate::budget::{Caller, Reservation, block_if_large};
 use crate::catalog::{Catalog, HttpAccess, HttpServingMode};
 use crate::diagnostic::bytes_without_byte_order_mark;
-use crate::server::{ConnectionHandler, PeerBytes, Reservation, SharedServer, is_session_method, params_error};
+use crate::server::{ConnectionHandler, SharedServer, is_session_method, params_error};
 
 pub use self::dev_page::DevPage;
 
@@ -75,7 +75,6 @@ use self::{
 use super::{
     STOP_TIMEOUT, batch, log_abandoned_calls,
     message::{self, Incoming, MessageError, MessageKind},
-    message_size::Parser,
     normalize::normalize,
     peer_state,
 };
@@ -170,8 +169,8 @@ pub struct BoundServer {
 
 /// The address that `listen` means.
 pub async fn resolve(listen: &str) -> Result<SocketAddr, HttpError> {
-    let found = tokio::net::lookup_host(listen).await.ok().and_then(|mut addresses| addresses.next());
-    found.ok_or_else(|| HttpError::InvalidAddress { listen: listen.to_owned() })
+    let address = tokio::net::lookup_host(listen).await.ok().and_then(|mut addresses| addresses.next());
+    address.ok_or_else(|| HttpError::InvalidAddress { listen: listen.to_owned() })
 }
 
 /// Takes the address.
@@ -387,10 +386,9 @@ async fn handle_post(
     PostedRequest { mut parts, accepted, session }: PostedRequest<'_>,
     body: Body,
 ) -> Response {
-    let peer = session.map_or(connection.bytes(), HttpSession::bytes);
-    let parser = |bytes: &[u8]| if batch::is_batch(bytes) { Parser::Folio } else { Parser::Rmcp };
-    let (bytes, reservation) = match read_admitted(body, connection, peer, parser).await {
-        Ok((bytes, reservation)) => (bytes, Arc::new(reservation)),
+    let caller = session.map_or(connection.caller(), HttpSession::caller);
+    let (bytes, reservation) = match read_admitted(body, connection, caller).await {
+        Ok(admitted) => admitted,
         Err(response) => return response,
     };
     let bytes = normalized_body(&bytes);
@@ -413,29 +411,18 @@ async fn handle_post(
 async fn read_admitted(
     body: Body,
     connection: &HttpConnection,
-    peer: &PeerBytes,
-    parser: impl Fn(&[u8]) -> Parser,
-) -> Result<(Bytes, Reservation), Response> {
-    let reservation = peer.reserve(0);
-    let bytes = read_whole_body(body, connection, &reservation).await?;
-    let weigh = || peer_state::checked_estimate(&bytes, parser(&bytes), peer.server_bytes());
-    let too_large =
-        |message: String| error_response(StatusCode::PAYLOAD_TOO_LARGE, &MessageError::invalid_request(None, message));
-    let estimate = block_if_large(bytes.len() as u64, weigh).map_err(too_large)?;
-    reservation.admit_size(estimate).await.map_err(|busy| BodyError::Busy(busy).response())?;
-    Ok((bytes, reservation))
-}
-
-/// Reads a body to its end.
-async fn read_whole_body(
-    body: Body,
-    connection: &HttpConnection,
-    reservation: &Reservation,
-) -> Result<Bytes, Response> {
-    let bytes = body::read_body(body, connection.limits().body_timeout, reservation).await;
+    caller: &Arc<Caller>,
+) -> Result<(Bytes, Arc<Reservation>), Response> {
+    let reservation = Arc::new(caller.reserve(0));
+    let bytes = body::read_body(body, connection.limits().body_timeout, &reservation).await;
     let bytes = bytes.map_err(|unread| unread.response())?;
     connection.message_arrived();
-    Ok(bytes)
+    let too_large =
+        |message: String| error_response(StatusCode::PAYLOAD_TOO_LARGE, &MessageError::invalid_request(None, message));
+    let size = block_if_large(bytes.len() as u64, || peer_state::checked_size(&bytes, caller.pool()));
+    let size = size.map_err(too_large)?;
+    body::admit(size, &reservation).await.map_err(|busy| BodyError::Busy(busy).response())?;
+    Ok((bytes, reservation))
 }
 
 /// A body as it is parsed, by rmcp too.
@@ -480,8 +467,8 @@ fn protocol_version(headers: &HeaderMap) -> Option<&str> {
 /// Whether the method was removed from the version of the request: rmcp would start a session, or require a header.
 /// rmcp itself refuses unknown versions.
 fn is_removed_method(method: &str, headers: &HeaderMap) -> bool {
-    let known = protocol_version(headers) == Some(ProtocolVersion::V_2026_07_28.as_str());
-    known && is_session_method(method) || method == "initialize" && is_sessionless(headers)
+    let is_newest = protocol_version(headers) == Some(ProtocolVersion::V_2026_07_28.as_str());
+    is_newest && is_session_method(method) || method == "initialize" && is_sessionless(headers)
 }
 
 /// Refuses what rmcp would refuse without a word that a client could show.

@@ -3,7 +3,7 @@
 //! Since 2025-03-26 each request has a stream for its answer and related messages; all others go to the standalone
 //! stream. In 2024-11-05 there is only the standalone stream.
 
-use std::{collections::VecDeque, io, sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
@@ -15,8 +15,8 @@ use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    budget::CallerKind,
-    server::{PeerBytes, Reservation, SharedServer},
+    budget::{Caller, CallerKind, Reservation, serialized_size},
+    server::SharedServer,
     transport::{
         batch::{self, ResponseRoute},
         message::{self, Incoming, MessageError},
@@ -39,7 +39,7 @@ pub(super) struct HttpSession {
     /// Messages for the handler; bounded by the client's bytes in flight.
     inbox: mpsc::UnboundedSender<Incoming>,
     end_token: CancellationToken,
-    bytes: PeerBytes,
+    caller: Arc<Caller>,
     created_at: Instant,
     state: Mutex<HttpSessionState>,
 }
@@ -67,16 +67,16 @@ impl HttpSession {
     ) -> (Arc<HttpSession>, SessionTransport) {
         let (inbox, receiver) = mpsc::unbounded_channel();
         let peer_state = PeerState::new(shared_server.clone(), CallerKind::Session);
-        let bytes = peer_state.bytes().clone();
+        let caller = peer_state.caller().clone();
         let created_at = Instant::now();
         let state = HttpSessionState {
             peer_state,
-            streams: SessionStreams::new(is_single_stream, end_token.clone(), bytes.clone()),
+            streams: SessionStreams::new(is_single_stream, end_token.clone(), caller.clone()),
             last_used: created_at,
             liveness: Liveness::default(),
             is_initialized: false,
         };
-        let session = Arc::new(HttpSession { inbox, end_token, bytes, created_at, state: Mutex::new(state) });
+        let session = Arc::new(HttpSession { inbox, end_token, caller, created_at, state: Mutex::new(state) });
         let transport = SessionTransport { session: session.clone(), inbox: receiver };
         (session, transport)
     }
@@ -85,9 +85,8 @@ impl HttpSession {
         self.state().streams.is_single()
     }
 
-    /// The bytes in flight of its client.
-    pub(super) fn bytes(&self) -> &PeerBytes {
-        &self.bytes
+    pub(super) fn caller(&self) -> &Arc<Caller> {
+        &self.caller
     }
 
     /// When it was created, if its client has sent nothing since.
@@ -192,7 +191,7 @@ impl HttpSession {
             _ => None,
         };
         let reserved = head.and_then(|head| head.extensions.get::<Arc<Reservation>>());
-        reserved.cloned().unwrap_or_else(|| Arc::new(self.bytes.reserve(0)))
+        reserved.cloned().unwrap_or_else(|| Arc::new(self.caller.reserve(0)))
     }
 
     /// Takes a message that wants no answer.
@@ -210,7 +209,7 @@ impl HttpSession {
     /// Takes what a client has sent, a message or a batch. Returns the stream with the answers to a batch, where they
     /// have one of their own.
     pub(super) fn receive(&self, bytes: &[u8]) -> Result<Option<EventReader>, MessageError> {
-        let payload = ReceivedPayload::parse(bytes, &self.bytes)?;
+        let payload = ReceivedPayload::parse(bytes, &self.caller)?;
         let mut messages = VecDeque::new();
         let mut state = self.state();
         state.last_used = Instant::now();
@@ -262,7 +261,7 @@ impl HttpSession {
             state.answer(message, &channel);
             return None;
         }
-        let reservations = vec![Arc::new(self.bytes.reserve(json_bytes(&message)))];
+        let reservations = vec![Arc::new(self.caller.reserve(serialized_size(&message)))];
         let channel = self.state().streams.route(&message);
         let is_full = matches!(message, JsonRpcMessage::Notification(_)) && channel.is_full();
         let payload = EventPayload::message(message);
@@ -294,27 +293,6 @@ impl DelayedEvent {
     pub(super) async fn push_when_read(self) {
         self.channel.wait_for_room().await;
         self.channel.push(self.payload, self.reservations);
-    }
-}
-
-/// How long a message is when it is written.
-fn json_bytes(message: &TxJsonRpcMessage<RoleServer>) -> u64 {
-    let mut counter = ByteCounter(0);
-    let _ = serde_json::to_writer(&mut counter, message);
-    counter.0
-}
-
-/// Counts what is written.
-struct ByteCounter(u64);
-
-impl io::Write for ByteCounter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -9,7 +9,7 @@ use axum::{
     response::Response,
 };
 
-use crate::transport::{self, message_size::Parser};
+use crate::transport;
 
 use super::{
     HttpServer,
@@ -101,8 +101,7 @@ async fn handle_post(http_server: &HttpServer, connection: &HttpConnection, requ
     if let Some(refused) = refuse_body_type(&parts.headers) {
         return refused;
     }
-    let parser = |_: &[u8]| Parser::Folio;
-    let (bytes, _reservation) = match read_admitted(body, connection, session.bytes(), parser).await {
+    let (bytes, _reservation) = match read_admitted(body, connection, session.caller()).await {
         Ok(read) => read,
         Err(response) => return response,
     };

@@ -13,7 +13,7 @@ use rmcp::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    server::PeerBytes,
+    budget::Caller,
     transport::{
         batch::{self, FinishedBatch},
         message::Incoming,
@@ -29,8 +29,7 @@ pub(super) const MAX_FINISHED_STREAMS: usize = 4;
 pub(super) struct SessionStreams {
     /// Whether all goes down one stream.
     is_single_stream: bool,
-    /// The bytes in flight of the client.
-    bytes: PeerBytes,
+    caller: Arc<Caller>,
     /// The stream for all that belongs to no request: number 0.
     standalone: Arc<EventChannel>,
     /// The streams of requests.
@@ -55,11 +54,11 @@ struct RequestStream {
 
 impl SessionStreams {
     /// The one stream that a session begins with; all of them end when it is `over`.
-    pub(super) fn new(is_single_stream: bool, session_end: CancellationToken, bytes: PeerBytes) -> SessionStreams {
+    pub(super) fn new(is_single_stream: bool, session_end: CancellationToken, caller: Arc<Caller>) -> SessionStreams {
         SessionStreams {
             is_single_stream,
-            standalone: EventChannel::new(0, session_end, bytes.clone()),
-            bytes,
+            standalone: EventChannel::new(0, session_end, caller.clone()),
+            caller,
             opened: HashMap::new(),
             finished: VecDeque::new(),
             last_number: 0,
@@ -88,7 +87,7 @@ impl SessionStreams {
     /// Opens a stream.
     pub(super) fn open(&mut self) -> (u64, Arc<EventChannel>) {
         self.last_number += 1;
-        let channel = EventChannel::new(self.last_number, self.standalone.session_end().clone(), self.bytes.clone());
+        let channel = EventChannel::new(self.last_number, self.standalone.session_end().clone(), self.caller.clone());
         self.opened
             .insert(self.last_number, RequestStream { channel: channel.clone(), pending_count: 0, tokens: Vec::new() });
         (self.last_number, channel)

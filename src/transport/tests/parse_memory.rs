@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::transport::{
     message::{self, Incoming},
-    message_size::Parser,
+    message_size::message_size,
 };
 
 thread_local! {
@@ -69,9 +69,8 @@ fn peak_bytes<T>(work: impl FnOnce() -> T) -> u64 {
 fn measured(bytes: &[u8], with_rmcp: bool) -> (u64, u64) {
     let own = peak_bytes(|| message::parse_envelope(bytes).and_then(|envelope| envelope.parse(bytes)));
     let theirs = if with_rmcp { peak_bytes(|| serde_json::from_slice::<Incoming>(bytes)) } else { 0 };
-    let parser = if with_rmcp { Parser::Rmcp } else { message::parse_envelope(bytes).unwrap().kind.parser() };
     // The buffer that it was read into is up to twice as long.
-    (bytes.len() as u64 * 2 + own.max(theirs), parser.estimated_bytes(bytes))
+    (bytes.len() as u64 * 2 + own.max(theirs), message_size(bytes))
 }
 
 /// Where a sender puts what it likes.
