@@ -25,7 +25,7 @@ mod terminal;
 mod manifest;
 mod request;
 mod check;
-mod test;
+mod run_tests;
 mod serve;
 mod scaffold;
 mod packs;
@@ -67,7 +67,7 @@ fn run_command(command: CliCommand, output: &Output) -> anyhow::Result<Exit> {
         CliCommand::Get(get) => request::get::run(&get, output),
         CliCommand::Call(call) => request::call::run(&call, output),
         CliCommand::Read(read) => request::read::run(&read, output),
-        CliCommand::Test(test) => test::run(&test.with_filter_of_path(), output),
+        CliCommand::Test(test) => run_tests::run(&test.with_filter_of_path(), output),
         CliCommand::Schema => check::schema::run(output),
         CliCommand::Init(init) => scaffold::init::run(&init, output),
         CliCommand::New(new) => scaffold::new::run(new, output),
