@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, LogNotification};
-use crate::compile::{Compiler, Exposure, JsonTemplate};
+use crate::compile::{Compiler, Exposure, JsonTemplate, ShellVariableContext};
 use crate::diagnostic::Code;
 use crate::template::{Shape, Template, TextSlot};
 use crate::value_types::{Json, yaml_kind_enum};
@@ -88,7 +88,10 @@ impl ActionKind for LogAction {
                 .help("write the logged value under `data`");
             return None;
         };
-        message.logger.iter().for_each(|logger| compiler.warn_unexpanded(logger));
+        message
+            .logger
+            .iter()
+            .for_each(|logger| compiler.warn_shell_variables(logger, ShellVariableContext::NoTemplate));
         Some(LogAction {
             level: message.level.unwrap_or_default(),
             logger: message.logger.as_ref().map(|logger| logger.value.clone()),

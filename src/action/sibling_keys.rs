@@ -41,6 +41,6 @@ pub(super) fn check_exactly_one(
         return Some(());
     }
     let names: Vec<String> = keys.iter().map(|(name, _)| format!("`{name}`")).collect();
-    compiler.error(Code::Conflict, at, format!("expected exactly one of {} in `{parent}`", names.join(", ")));
+    compiler.not_exactly_one(at, &format!("{} in `{parent}`", names.join(", ")));
     None
 }

@@ -130,12 +130,12 @@ fn silence(report: &mut Report, allowed: &mut [AllowedCode]) {
                 && allowed.file == span.file
                 && allowed.line.is_none_or(|wanted| Some(&wanted) == line)
         };
-        let mut found = false;
+        let mut is_allowed = false;
         for allowed in allowed.iter_mut().filter(fits) {
             allowed.is_used = true;
-            found = true;
+            is_allowed = true;
         }
-        found
+        is_allowed
     });
 }
 

@@ -5,14 +5,10 @@ use crate::diagnostic::Span;
 use crate::template::{Branch, CoverageMarker};
 use crate::yaml::Location;
 
-/// The kinds of parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PartKind {
-    /// A prompt.
     Prompt,
-    /// A resource.
     Resource,
-    /// A tool.
     Tool,
     /// A step, or the one action of a run.
     Step,
@@ -47,7 +43,6 @@ pub struct LoadCoverage {
 /// A part, and whether it was reached.
 #[derive(Debug)]
 pub struct MarkedPart {
-    /// Its kind.
     pub kind: PartKind,
     /// Its place.
     pub at: Span,
@@ -58,7 +53,6 @@ pub struct MarkedPart {
 }
 
 impl LoadCoverage {
-    /// Marks a part.
     fn mark(&mut self, kind: PartKind, at: impl Into<Span>, label: impl Into<String>) -> CoverageMarker {
         let marker = CoverageMarker::default();
         self.parts.push(MarkedPart { kind, at: at.into(), label: label.into(), marker: marker.clone() });
@@ -78,7 +72,7 @@ impl Compiler<'_> {
         self.load_context.coverage.as_mut().map(|coverage| coverage.mark(kind, at, label))
     }
 
-    /// Compiles what no test can reach, and so is no part of what is recorded.
+    /// Compiles what no test can reach, and so is not part of what is recorded.
     pub fn without_coverage<R>(&mut self, work: impl FnOnce(&mut Compiler<'_>) -> R) -> R {
         let coverage = self.load_context.coverage.take();
         let result = work(self);

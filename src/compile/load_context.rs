@@ -11,7 +11,7 @@ use super::GrantUse;
 use super::MAX_FILE_BYTES;
 use super::SandboxUse;
 use super::coverage::LoadCoverage;
-use crate::diagnostic::{FileId, Report, SourceFile};
+use crate::diagnostic::{FileId, Report, Reporting, SourceFile};
 use crate::files::{FileError, FileStamp, Folder};
 use crate::yaml::{Document, Documents, Location, decode};
 
@@ -27,9 +27,7 @@ pub enum ProgramFault {
 /// How many entries there are, and how many arguments they have together.
 #[derive(Debug, Default)]
 pub struct EntryCount {
-    /// The entries.
     pub entries: usize,
-    /// Their arguments.
     pub arguments: usize,
 }
 
@@ -60,9 +58,9 @@ pub struct LoadContext {
     pub import_count: usize,
     /// How much packs from elsewhere have with those that they import, by their keys.
     pub locked_entry_counts: HashMap<String, EntryCount>,
-    /// Whether the source of an own pack is not valid, so that nobody knows which pack is meant.
+    /// Whether the source of an own pack is not valid, so that it is not known which pack is meant.
     pub has_invalid_source: bool,
-    /// Texts that are read in the place of files.
+    /// Texts that are read instead of files.
     pub buffers: FileBuffers,
     /// The parts of the manifest, where it is recorded which of them are reached.
     pub coverage: Option<LoadCoverage>,
@@ -96,6 +94,12 @@ impl std::fmt::Debug for OutdatedCheck {
 /// How much was found so far: the same before and after a compilation that reports, reads and registers nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadContextCounts([usize; 11]);
+
+impl Reporting for LoadContext {
+    fn report(&mut self) -> &mut Report {
+        &mut self.report
+    }
+}
 
 impl LoadContext {
     /// How much was found so far.
@@ -137,7 +141,7 @@ impl LoadContext {
         ])
     }
 
-    /// Nothing found yet, with texts in the place of files.
+    /// Nothing found yet, with texts instead of files.
     pub fn with_buffers(buffers: FileBuffers) -> LoadContext {
         LoadContext { buffers, ..LoadContext::default() }
     }
@@ -212,19 +216,19 @@ impl LoadContext {
     }
 }
 
-/// Texts in the place of files, by absolute path: what an editor has not saved yet.
+/// Texts instead of files, by absolute path: what an editor has not saved yet.
 #[derive(Debug, Clone, Default)]
 pub struct FileBuffers {
     texts: HashMap<PathBuf, Arc<[u8]>>,
 }
 
 impl FileBuffers {
-    /// Puts a text in the place of a file, by its absolute path without links.
+    /// Sets a text instead of a file, by its absolute path without links.
     pub fn insert(&mut self, path: PathBuf, text: impl Into<Arc<[u8]>>) {
         self.texts.insert(path, text.into());
     }
 
-    /// The text in the place of a file.
+    /// The text instead of a file.
     pub fn get(&self, path: &Path) -> Option<&Arc<[u8]>> {
         self.texts.get(path)
     }

@@ -11,18 +11,17 @@ use crate::yaml::Spanned;
 pub enum MimeType {
     /// As written.
     Fixed(String),
-    /// A template.
     Template(Template<TextSlot>),
 }
 
 impl MimeType {
     /// Compiles a MIME type, if there is one. `None` after an error.
-    pub fn compile(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) -> Option<Option<MimeType>> {
-        let Some(written) = written else { return Some(None) };
-        if MimeType::is_template(written) {
-            return compiler.template(written, Exposure::Client).map(|template| Some(MimeType::Template(template)));
+    pub fn compile(mime_type: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) -> Option<Option<MimeType>> {
+        let Some(mime_type) = mime_type else { return Some(None) };
+        if MimeType::is_template(mime_type) {
+            return compiler.template(mime_type, Exposure::Client).map(|template| Some(MimeType::Template(template)));
         }
-        Some(Some(MimeType::Fixed(written.value.clone())))
+        Some(Some(MimeType::Fixed(mime_type.value.clone())))
     }
 
     /// Whether it is only known at a call.
@@ -36,7 +35,7 @@ impl MimeType {
     /// The template fails, or gives something else.
     pub fn render(&self, scope: &Scope) -> Result<Option<String>, RenderError> {
         let template = match self {
-            MimeType::Fixed(written) => return Ok(Some(written.clone())),
+            MimeType::Fixed(mime_type) => return Ok(Some(mime_type.clone())),
             MimeType::Template(template) => template,
         };
         let text = template.render(scope)?.0;

@@ -1,9 +1,20 @@
-//! Reports paths of a pack where nothing is. What other errors a file gives stands in `compile`.
+//! Reports paths of a pack that do not exist. The other errors of files are in `compile`.
 
-use super::{Compiler, FILE_HELP};
+use super::Compiler;
 use crate::diagnostic::{Code, nearest};
 use crate::files::normalize;
 use crate::yaml::Location;
+
+/// What to write instead of `~`.
+pub const TILDE_HELP: &str =
+    "`~` is expanded in the values of variables, and not in a manifest: write a path relative to this file";
+
+/// Where the path of a file or a folder begins.
+const FILE_HELP: &str = "make it, or correct the path, which begins in the folder of this file";
+
+/// What to do about a template where the path of a file is fixed.
+pub(super) const FIXED_PATH_HELP: &str =
+    "the path is fixed here: serve the files as a resource with variables in its URI, and embed that by `resource: …`";
 
 impl Compiler<'_> {
     /// Reports that nothing is at a path that is `written` at `at`, with what was probably meant.

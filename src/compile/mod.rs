@@ -3,18 +3,16 @@
 //! A [`Compiler`] holds the scope, files and grants of one entry, and reports into the context of the load.
 //! What is not here: the parts of an entry (catalog/, action/).
 
-mod shell_variable;
 mod allow_comment;
 mod coverage;
 mod load_context;
 mod folder_variable;
-mod foreign_argument;
-mod foreign_block;
+mod foreign_tag;
+mod foreign_text;
 mod mime_type;
 mod missing_path;
 mod name_prefix;
 mod pack;
-mod placeholder;
 mod sandbox;
 mod schema;
 mod template;
@@ -24,18 +22,18 @@ use std::path::{Path, PathBuf};
 
 pub use coverage::{LoadCoverage, PartKind};
 pub use folder_variable::{FolderVariable, MAX_NAMED_FOLDERS, not_a_folder_message};
+pub use foreign_text::ShellVariableContext;
 pub use load_context::{FileBuffers, LoadContext, LoadDependencies, OutdatedCheck, ProgramFault};
 pub use mime_type::{MimeType, check_mime_type};
+use missing_path::FIXED_PATH_HELP;
+pub use missing_path::TILDE_HELP;
 pub use name_prefix::NamePrefix;
 pub use pack::{Environment, FILES_GRANT, GrantUse, Grants, LockedGrants, Pack, PackVariable, ValueOrigin};
-use placeholder::FIXED_PATH_HELP;
-pub use placeholder::{FILE_HELP, TILDE_HELP};
 pub use sandbox::{NetworkRules, SandboxPath, SandboxRules, SandboxTarget, SandboxUse};
 pub use schema::{LocatedJson, shape_of};
-pub use shell_variable::ShellVariableContext;
 pub use template::{Exposure, JsonTemplate};
 
-use crate::diagnostic::{Code, Diagnostic, FileId, Span};
+use crate::diagnostic::{Code, Diagnostic, FileId, Report, Reporting, Span};
 use crate::digest::sha256;
 use crate::files::{FileError, FileStamp, Folder, normalize};
 use crate::template::ScopeShape;
@@ -75,13 +73,19 @@ pub struct ArgumentScope {
 }
 
 impl ArgumentScope {
-    /// The same without an argument whose name stands for something else.
+    /// The same without an argument whose name means something else.
     pub fn without(mut self, name: &str) -> ArgumentScope {
         self.dash_allowed.remove(name);
         self.fixed_values.remove(name);
         self.paths.remove(name);
         self.locations.remove(name);
         self
+    }
+}
+
+impl Reporting for Compiler<'_> {
+    fn report(&mut self) -> &mut Report {
+        &mut self.load_context.report
     }
 }
 
@@ -116,7 +120,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Whether a pack from elsewhere may not do what its importer allows, until somebody confirms it.
+    /// Whether a pack from elsewhere may not do what its importer allows, until a person confirms it.
     pub fn is_withheld(&self, grant: &str) -> bool {
         self.pack.locked.as_ref().is_some_and(|locked| locked.withheld.contains(grant))
     }
@@ -143,6 +147,11 @@ impl<'a> Compiler<'a> {
     /// Reports an error.
     pub fn error(&mut self, code: Code, at: impl Into<Span>, message: impl Into<String>) -> &mut Diagnostic {
         self.load_context.report.error(code, at.into(), message)
+    }
+
+    /// Reports that a map has not exactly one of these keys, such as `` `text`, `file` ``.
+    pub fn not_exactly_one(&mut self, at: impl Into<Span>, keys: &str) -> &mut Diagnostic {
+        self.load_context.report.not_exactly_one(at.into(), keys)
     }
 
     /// Reports a warning.
@@ -291,16 +300,12 @@ impl<'a> Compiler<'a> {
     pub fn resolve_text(&mut self, text: &Spanned<TextOrFile>) -> Option<Spanned<String>> {
         match &text.value {
             TextOrFile::Text(inline) => Some(Spanned::new(inline.clone(), text.location)),
-            TextOrFile::File(file) => self.file_path(file, text.location).and_then(|path| self.read_text_file(path)),
+            TextOrFile::File(FileRef { file: Some(path) }) => self.read_text_file(path),
+            TextOrFile::File(FileRef { file: None }) => {
+                self.error(Code::MissingKey, text.location, "expected a string or `{ file: … }`");
+                None
+            }
         }
-    }
-
-    /// The path of `{ file: … }` at `at`; reports a missing one.
-    pub fn file_path<'f>(&mut self, file: &'f FileRef, at: Location) -> Option<&'f Spanned<String>> {
-        if file.file.is_none() {
-            self.error(Code::MissingKey, at, "expected a string or `{ file: … }`");
-        }
-        file.file.as_ref()
     }
 
     /// The text of a file of the pack, located in that file.

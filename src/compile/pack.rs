@@ -42,7 +42,7 @@ pub struct Pack {
     pub folders: NamedMap<Spanned<FolderSpec>>,
     /// The folder that the client's user works on, `{{workspace}}`.
     pub workspace: PathBuf,
-    /// The time of `now`, if it stands still.
+    /// The time of `now`, if it is fixed.
     pub fixed_time: Option<FixedTime>,
     /// The search path for programs.
     pub search_path: String,
@@ -60,7 +60,7 @@ impl Pack {
 pub struct LockedGrants {
     /// Its key in the lock.
     pub key: String,
-    /// The grants that its importer allows, and that nobody has confirmed for these files.
+    /// The grants that its importer allows, and that are not confirmed for these files.
     pub withheld: BTreeSet<String>,
 }
 
@@ -69,13 +69,12 @@ pub struct LockedGrants {
 pub struct GrantUse {
     /// The key of the pack in the lock.
     pub key: String,
-    /// The grant.
     pub grant: &'static str,
     /// The place.
     pub at: Location,
-    /// What stands there, without references to other places.
+    /// What is there, without references to other places.
     pub value: Value,
-    /// Whether its importer allows it, and nobody has confirmed that.
+    /// Whether its importer allows it, and that is not confirmed.
     pub is_withheld: bool,
 }
 

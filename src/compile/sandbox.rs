@@ -37,7 +37,6 @@ pub struct SandboxPath {
 pub enum SandboxTarget {
     /// Below a folder, which no link leaves.
     BelowFolder(PathBuf, PathBuf),
-    /// Anywhere.
     Anywhere(PathBuf),
     /// The working folder of the program, which an argument names.
     WorkingFolder,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Compiler, MAX_FILE_BYTES};
+use super::{Compiler, MAX_FILE_BYTES, ShellVariableContext};
 use crate::diagnostic::{Code, Severity, bytes_without_byte_order_mark};
 use crate::digest::sha256;
 use crate::files::normalize;
@@ -17,7 +17,6 @@ use crate::yaml::{Location, Spanned, parse, parse_json, pointer};
 /// A JSON value, the location of its root, and the folder of its relative references.
 #[derive(Debug, Clone)]
 pub struct LocatedJson {
-    /// The value.
     pub value: Value,
     /// The location of its root.
     pub location: Location,
@@ -109,7 +108,9 @@ impl Compiler<'_> {
 
     fn warn_unexpanded_texts(&mut self, value: &Value, at: Location) {
         match value {
-            Value::String(text) => self.warn_unexpanded(&Spanned::new(text.clone(), at)),
+            Value::String(text) => {
+                self.warn_shell_variables(&Spanned::new(text.clone(), at), ShellVariableContext::NoTemplate)
+            }
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
                     self.warn_unexpanded_texts(item, self.load_context.documents.value_at(at, &format!("/{index}")));

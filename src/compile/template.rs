@@ -44,8 +44,7 @@ impl Compiler<'_> {
             }
             Err(errors) => {
                 let errors = self.with_dollar_tags(text, errors);
-                let errors = self.without_foreign_block(text, errors);
-                for mut error in self.without_tag_names(text, errors) {
+                for mut error in self.without_foreign_tags(text, errors) {
                     self.add_literal_help(&mut error, text);
                     self.report_template_error(error, text.location);
                 }
@@ -264,7 +263,6 @@ pub enum JsonTemplate {
     Constant(Value),
     /// A string.
     Leaf(Template<JsonSlot>),
-    /// A list.
     List(Vec<JsonTemplate>),
     /// An object.
     Map(Vec<(String, JsonTemplate)>),

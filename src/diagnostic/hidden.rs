@@ -20,8 +20,8 @@ pub(super) fn is_joiner(character: char) -> bool {
     matches!(character, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
 }
 
-/// Whether a character hides behind `previous`. One joiner behind a letter beyond ASCII is none that does, nor the
-/// selector behind the digit of a keycap.
+/// Whether a character is hidden after `previous`. One joiner after a letter beyond ASCII is not, nor the selector after
+/// the digit of a keycap.
 fn hides_behind(previous: Option<char>, character: char) -> bool {
     let is_joined = |previous: char| match (previous, character) {
         ('\u{fe0f}', '\u{200d}') | ('0'..='9' | '#' | '*', '\u{fe0f}') => true,

@@ -2,7 +2,9 @@
 //!
 //! What is not here: errors of requests (catalog/, server/) and of the command line (cli/).
 
+mod attempt;
 mod code;
+mod consequence;
 mod excerpt;
 mod github;
 mod hidden;
@@ -19,7 +21,9 @@ mod tests;
 
 use std::collections::HashSet;
 
+pub use attempt::Reporting;
 pub use code::Code;
+pub use consequence::Consequence;
 pub use hidden::{is_hidden, mark_hidden};
 pub use located_error::LocatedError;
 pub use render::{
@@ -101,6 +105,10 @@ pub struct Diagnostic {
     pub fix: Option<Fix>,
     /// The purpose for which this warning is an error.
     pub forbids: Option<LoadPurpose>,
+    /// What follows, which the message says too.
+    pub consequence: Option<Consequence>,
+    /// Whether it is about a key that a map lacks.
+    lacks_key: bool,
 }
 
 impl Diagnostic {
@@ -134,10 +142,11 @@ impl Diagnostic {
         self
     }
 
-    /// Whether it is about a key that a map lacks.
-    fn lacks_key(&self) -> bool {
-        self.code == Code::MissingKey
-            || self.code == Code::Conflict && self.message.starts_with("expected exactly one of")
+    /// Adds what follows from it.
+    pub fn consequence(&mut self, consequence: Consequence) -> &mut Self {
+        self.message = format!("{}: {}", self.message, consequence.as_str());
+        self.consequence = Some(consequence);
+        self
     }
 
     /// Adds "did you mean" as help and as a suggestion for `span`, where a candidate is near to `wrong`.
@@ -166,6 +175,8 @@ pub struct Report {
     unread: HashSet<Span>,
     /// Maps that lack a key because another one is in its place, which is reported.
     incomplete: HashSet<Span>,
+    /// Files that are written for another program, which is reported.
+    foreign_files: HashSet<FileId>,
 }
 
 impl Report {
@@ -212,10 +223,19 @@ impl Report {
             help: None,
             fix: None,
             forbids: None,
+            consequence: None,
+            lacks_key: code == Code::MissingKey,
         });
         let last = self.diagnostics.len() - 1;
         #[expect(clippy::indexing_slicing, reason = "it was pushed on the line above")]
         &mut self.diagnostics[last]
+    }
+
+    /// Reports that a map has not exactly one of these keys, such as `` `text`, `file` ``.
+    pub fn not_exactly_one(&mut self, span: impl Into<Option<Span>>, keys: &str) -> &mut Diagnostic {
+        let diagnostic = self.error(Code::Conflict, span, format!("expected exactly one of {keys}"));
+        diagnostic.lacks_key = true;
+        diagnostic
     }
 
     /// Reports an error in a value, at the span of its position.
@@ -248,7 +268,9 @@ impl Report {
 
     /// Whether a span has a value that is reported and has no meaning.
     pub fn has_unread(&self, span: Span) -> bool {
-        self.unread.iter().any(|one| one.file == span.file && span.start <= one.start && one.end <= span.end)
+        self.unread
+            .iter()
+            .any(|unread| unread.file == span.file && span.start <= unread.start && unread.end <= span.end)
     }
 
     /// Notes that a map has an unknown key, or is not a map, so that a key which it lacks is not reported too.
@@ -261,24 +283,35 @@ impl Report {
         self.incomplete.contains(&span)
     }
 
-    /// Drops the diagnostics from number `start` on.
-    pub fn truncate(&mut self, start: usize) {
-        self.diagnostics.truncate(start);
+    /// Notes that a file is written for another program, which is reported: what its texts mean there is not.
+    pub fn mark_foreign(&mut self, file: FileId) {
+        self.foreign_files.insert(file);
     }
 
-    /// Turns all errors from number `start` on into warnings with their `consequence`.
-    pub fn downgrade_from(&mut self, start: usize, consequence: &str) {
-        for diagnostic in self.diagnostics.iter_mut().skip(start) {
+    /// Whether a file is reported as one of another program.
+    pub fn is_foreign(&self, file: FileId) -> bool {
+        self.foreign_files.contains(&file)
+    }
+
+    /// Adds what was reported in an attempt.
+    pub fn extend(&mut self, reported: Vec<Diagnostic>) {
+        self.diagnostics.extend(reported);
+    }
+
+    /// Adds what was reported in an attempt as warnings with their consequence.
+    pub fn extend_as_warnings(&mut self, reported: Vec<Diagnostic>, consequence: Consequence) {
+        self.diagnostics.extend(reported.into_iter().map(|mut diagnostic| {
             diagnostic.severity = diagnostic.severity.max(Severity::Warning);
-            diagnostic.message = format!("{}: {consequence}", diagnostic.message);
-        }
+            diagnostic.consequence(consequence);
+            diagnostic
+        }));
     }
 
     /// The warning of this kind in a file, to add what else follows from the same fault.
     pub fn warning_in(&mut self, file: FileId, code: Code) -> Option<&mut Diagnostic> {
-        let is_in_file = |one: &Diagnostic| one.span.is_some_and(|span| span.file == file);
-        let mut warnings = self.diagnostics.iter_mut().filter(|one| one.severity == Severity::Warning);
-        warnings.find(|one| one.code == code && is_in_file(one))
+        let is_in_file = |diagnostic: &Diagnostic| diagnostic.span.is_some_and(|span| span.file == file);
+        let mut warnings = self.diagnostics.iter_mut().filter(|diagnostic| diagnostic.severity == Severity::Warning);
+        warnings.find(|diagnostic| diagnostic.code == code && is_in_file(diagnostic))
     }
 
     /// Adds the diagnostics and the sources of another load.
@@ -287,6 +320,7 @@ impl Report {
         let moved = |span: Span| Span { file: FileId(span.file.0 + offset), ..span };
         self.unread.extend(other.unread.into_iter().map(moved));
         self.incomplete.extend(other.incomplete.into_iter().map(moved));
+        self.foreign_files.extend(other.foreign_files.into_iter().map(|file| FileId(file.0 + offset)));
         self.diagnostics.extend(other.diagnostics.into_iter().map(|mut diagnostic| {
             diagnostic.span = diagnostic.span.map(moved);
             diagnostic.notes.iter_mut().for_each(|note| note.span = moved(note.span));
@@ -318,10 +352,11 @@ impl Report {
     /// The first diagnostic, at least as serious as `min_severity`, whose message an earlier report has not, or not as often.
     pub fn first_new(&self, earlier: &Report, min_severity: Severity) -> Option<&Diagnostic> {
         let counts = |diagnostic: &&Diagnostic| diagnostic.severity <= min_severity;
-        let mut known: Vec<&str> = earlier.diagnostics.iter().filter(counts).map(|one| one.message.as_str()).collect();
+        let mut earlier_messages: Vec<&str> =
+            earlier.diagnostics.iter().filter(counts).map(|diagnostic| diagnostic.message.as_str()).collect();
         self.diagnostics.iter().filter(counts).find(|diagnostic| {
-            let at = known.iter().position(|message| *message == diagnostic.message);
-            at.map(|at| known.swap_remove(at)).is_none()
+            let at = earlier_messages.iter().position(|message| *message == diagnostic.message);
+            at.map(|at| earlier_messages.swap_remove(at)).is_none()
         })
     }
 
@@ -334,14 +369,15 @@ impl Report {
 
     /// The same report with the diagnostics alone that `is_wanted` accepts.
     pub fn filtered(&self, mut is_wanted: impl FnMut(&Diagnostic) -> bool) -> Report {
-        let diagnostics = self.diagnostics.iter().filter(|one| is_wanted(one)).cloned().collect();
+        let diagnostics = self.diagnostics.iter().filter(|diagnostic| is_wanted(diagnostic)).cloned().collect();
         Report { diagnostics, ..Report::with_sources(self.sources.clone()) }
     }
 
     /// The same report without the diagnostics that an earlier one has, on any line.
     pub fn without_those_of(&self, earlier: &Report) -> Report {
-        let known: HashSet<String> = earlier.diagnostics.iter().map(|one| earlier.identity(one)).collect();
-        self.filtered(|one| !known.contains(&self.identity(one)))
+        let earlier_identities: HashSet<String> =
+            earlier.diagnostics.iter().map(|diagnostic| earlier.identity(diagnostic)).collect();
+        self.filtered(|diagnostic| !earlier_identities.contains(&self.identity(diagnostic)))
     }
 
     /// Whether the manifest cannot be served.
@@ -360,7 +396,7 @@ impl Report {
         let mut unread: HashSet<Span> = HashSet::new();
         self.diagnostics.retain(|diagnostic| {
             let Some(span) = diagnostic.span else { return true };
-            if diagnostic.lacks_key() && self.incomplete.contains(&span) {
+            if diagnostic.lacks_key && self.incomplete.contains(&span) {
                 return false;
             }
             let fresh = !unread.contains(&span) || diagnostic.code == Code::WrongType;
@@ -374,6 +410,7 @@ impl Report {
             (diagnostic.span.is_none(), diagnostic.span, diagnostic.severity, diagnostic.code)
         });
         let mut said: HashSet<(Option<Span>, Code, String)> = HashSet::new();
-        self.diagnostics.retain(|one| said.insert((one.span, one.code, one.message.clone())));
+        self.diagnostics
+            .retain(|diagnostic| said.insert((diagnostic.span, diagnostic.code, diagnostic.message.clone())));
     }
 }

@@ -82,8 +82,8 @@ pub fn summary(report: &Report) -> String {
     let count = |severity| report.diagnostics().iter().filter(|diagnostic| diagnostic.severity == severity).count();
     let counts = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")];
     let clean = count(Severity::Error) + count(Severity::Warning) == 0;
-    let found = counts.map(|(severity, noun)| (count(severity), noun)).into_iter().filter(|(count, _)| *count > 0);
-    let parts = found.map(|(count, noun)| count_noun(count, noun));
+    let present = counts.map(|(severity, noun)| (count(severity), noun)).into_iter().filter(|(count, _)| *count > 0);
+    let parts = present.map(|(count, noun)| count_noun(count, noun));
     clean.then(|| "no errors, no warnings".to_owned()).into_iter().chain(parts).collect::<Vec<_>>().join(", ")
 }
 

@@ -37,7 +37,7 @@ pub fn truncate(text: &str, max_chars: usize) -> Cow<'_, str> {
     }
 }
 
-/// The visible form of a character that must not reach a terminal as it is, whatever stands beside it. `None` for all
+/// The visible form of a character that must not reach a terminal as it is, whatever is beside it. `None` for all
 /// others and for the tab.
 pub(super) fn replacement_char(character: char) -> Option<char> {
     let hides = is_hidden(character) && !is_joiner(character);

@@ -3,9 +3,9 @@
 //! The renderer gets excerpts and never a whole file, so a line of a megabyte costs what a short one does, and no span is
 //! out of bounds.
 
-use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Patch, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Element, Group, Level, Patch, Renderer, Snippet};
 
-use super::excerpt::{Excerpt, Mark};
+use super::excerpt::Excerpt;
 use super::render::TerminalStyle;
 use super::sanitize::{one_line, sanitize};
 use super::{Diagnostic, Note, Severity, SourceMap};
@@ -71,12 +71,11 @@ fn excerpts(sources: &SourceMap, diagnostic: &Diagnostic) -> Vec<Excerpt> {
 
 fn source_snippet(excerpt: &Excerpt) -> Element<'_> {
     let snippet = Snippet::source(excerpt.text()).path(excerpt.path()).line_start(excerpt.first_line());
-    snippet.annotations(excerpt.marks().map(|(range, mark)| annotation(range, mark))).into()
-}
-
-fn annotation(range: std::ops::Range<usize>, mark: &Mark) -> Annotation<'_> {
-    let kind = if mark.primary { AnnotationKind::Primary } else { AnnotationKind::Context };
-    kind.span(range).label(mark.label.as_deref())
+    let annotations = excerpt.marks().map(|(range, mark)| {
+        let kind = if mark.primary { AnnotationKind::Primary } else { AnnotationKind::Context };
+        kind.span(range).label(mark.label.as_deref())
+    });
+    snippet.annotations(annotations).into()
 }
 
 /// The excerpt that a fix changes, with its new text. `None` where no fix can be shown.

@@ -24,7 +24,6 @@ pub struct FileId(pub u32);
 /// A range of bytes in one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
-    /// The file.
     pub file: FileId,
     /// The first byte.
     pub start: u32,
@@ -73,7 +72,6 @@ impl SourceFile {
         &self.path
     }
 
-    /// The whole text.
     pub fn text(&self) -> &Arc<str> {
         &self.text
     }

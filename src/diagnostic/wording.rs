@@ -30,9 +30,9 @@ pub fn nearest<'a>(misspelled: &str, candidates: impl IntoIterator<Item = &'a st
 /// `claude-commands` for `claude`.
 fn only_with_part<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let only = |has_word: &dyn Fn(&str) -> bool| {
-        let mut found = candidates.iter().copied().filter(|candidate| has_word(candidate));
-        let first = found.next();
-        first.filter(|_| found.next().is_none())
+        let mut matching = candidates.iter().copied().filter(|candidate| has_word(candidate));
+        let first = matching.next();
+        first.filter(|_| matching.next().is_none())
     };
     only(&|candidate| candidate.strip_suffix(word).is_some_and(|prefix| prefix.ends_with('-')))
         .or_else(|| only(&|candidate| candidate.contains('-') && candidate.split('-').any(|part| part == word)))

@@ -10,7 +10,7 @@ use super::imported_grants::{self, ImportedGrants};
 use super::location::MANIFEST_NAMES;
 use super::pack::{MAX_ENTRIES, MAX_PACK_ARGUMENTS};
 use crate::compile::{Environment, FILES_GRANT, GrantUse, LoadContext, LockedGrants, NamePrefix, Pack};
-use crate::diagnostic::{Code, FileId, one_line};
+use crate::diagnostic::{Code, Consequence, FileId, Reporting, one_line};
 use crate::files::{FileError, Folder, Globs};
 use crate::manifest::{Allow, Grant, Manifest, PackFormatName, PackFormats, PackRef};
 use crate::pack_format::{
@@ -48,20 +48,15 @@ pub(super) struct ImportedPack<'a> {
 }
 
 impl ImportedPack<'_> {
-    /// The grants of `allow` that nobody has confirmed.
+    /// The grants of `allow` that are not confirmed.
     pub(super) fn withheld(&self) -> BTreeSet<String> {
         let locked = self.locked.as_ref().filter(|_| !self.is_nested);
         locked.map(|locked| locked.withheld.clone()).unwrap_or_default()
     }
 
-    /// Whether it, or the pack that it is in, may do more once somebody confirms it.
+    /// Whether it, or the pack that it is in, may do more once a person confirms it.
     pub(super) fn is_withheld(&self) -> bool {
         self.locked.as_ref().is_some_and(|locked| !locked.withheld.is_empty())
-    }
-
-    /// The grant that is asked for where a prompt reads files.
-    fn read_grant(&self) -> &'static str {
-        if self.is_nested { FILES_GRANT } else { Grant::Read.as_str() }
     }
 }
 
@@ -107,7 +102,13 @@ pub(super) fn load(
     importer: &Pack,
     load_context: &mut LoadContext,
 ) -> Option<LoadedPack> {
-    refuse_env(reference, load_context);
+    if !reference.env.is_empty() {
+        let at = load_context.documents.key_at(reference.location, "/env");
+        load_context
+            .report
+            .error(Code::Conflict, at.span(), "`env` cannot be used with `format`")
+            .help("prompts of other programs read no variables");
+    }
     let allowed = imported_grants::read(reference, &imported_pack, importer, load_context);
     let names = formats.value.items();
     if names.is_empty() {
@@ -164,17 +165,6 @@ pub(super) fn refuse_keys(reference: &Spanned<PackRef>, load_context: &mut LoadC
     }
 }
 
-/// Reports variables, which texts have no use for.
-fn refuse_env(reference: &Spanned<PackRef>, load_context: &mut LoadContext) {
-    if !reference.env.is_empty() {
-        let at = load_context.documents.key_at(reference.location, "/env");
-        load_context
-            .report
-            .error(Code::Conflict, at.span(), "`env` cannot be used with `format`")
-            .help("prompts of other programs read no variables");
-    }
-}
-
 /// Reads all files of one format.
 fn read_format(
     files: FormatFiles,
@@ -212,9 +202,8 @@ fn list_grant_uses(
     load_context: &mut LoadContext,
 ) {
     let all = PromptRights { may_run_scripts: true, may_read_files: true, is_withheld: false };
-    let reported = load_context.report.diagnostics().len();
-    let prompts = format.read(&PackFolder { grants: all, ..folder }, &mut load_context.report);
-    load_context.report.truncate(reported);
+    let folder = PackFolder { grants: all, ..folder };
+    let (prompts, _) = load_context.report.attempt(|report| format.read(&folder, report));
     load_context.grant_uses.extend(prompts.iter().flat_map(|prompt| grant_uses_of(prompt, imported_pack)));
 }
 
@@ -225,7 +214,8 @@ fn grant_uses_of(prompt: &ImportedPrompt, imported_pack: &ImportedPack<'_>) -> V
         let (grant, value) = match action {
             ImportedAction::Script(script) => (Grant::Script.as_str(), json!({ "script": script })),
             ImportedAction::Read(path) => {
-                (imported_pack.read_grant(), json!({ "read": path, "below": "the workspace" }))
+                let grant = if imported_pack.is_nested { FILES_GRANT } else { Grant::Read.as_str() };
+                (grant, json!({ "read": path, "below": "the workspace" }))
             }
         };
         let is_withheld = locked.withheld.contains(grant);
@@ -259,19 +249,16 @@ fn walk(
 fn read_file(path: String, imported_pack: &ImportedPack<'_>, load_context: &mut LoadContext) -> Option<ImportedFile> {
     load_context.dependencies.files.insert(imported_pack.folder.path().join(&path));
     let display_path = format!("{}{path}", imported_pack.display_path);
-    let before = load_context.report.diagnostics().len();
-    let id = match load_context.read(&imported_pack.folder, Path::new(&path)) {
-        Ok(bytes) => load_context.decode(&bytes, &display_path),
-        Err(error) => {
-            load_context.report.error(
-                Code::Unreadable,
-                imported_pack.path.location.span(),
-                format!("{display_path}: {error}"),
-            );
-            None
-        }
-    };
-    load_context.report.downgrade_from(before, "file skipped");
+    let (id, reported) =
+        load_context.attempt(|load_context| match load_context.read(&imported_pack.folder, Path::new(&path)) {
+            Ok(bytes) => load_context.decode(&bytes, &display_path),
+            Err(error) => {
+                let at = imported_pack.path.location.span();
+                load_context.report.error(Code::Unreadable, at, format!("{display_path}: {error}"));
+                None
+            }
+        });
+    load_context.report.extend_as_warnings(reported, Consequence::FileSkipped);
     let text = load_context.report.sources.get(id?)?.text().clone();
     Some(ImportedFile { path, id: id?, text })
 }
@@ -356,35 +343,39 @@ fn name_and_select(
     let named = found.prompts.into_iter().map(|(path, prompt)| {
         let name = unique.claim(&prompt.name);
         if has_no_name(&prompt.name) {
-            nameless.push(format!("`{}` is `{name}`", source_of(&path, &prompt)));
+            // A row of a table is known by its title.
+            let title = prompt.prompt.title.as_deref().filter(|_| path.ends_with(".csv"));
+            nameless.push(format!("`{}` is `{name}`", title.unwrap_or(&path)));
         }
         ImportedPrompt { name, ..prompt }
     });
     let named: Vec<ImportedPrompt> = named.collect();
     note_made_up_names(&nameless, imported_pack, load_context);
     let Some(only) = &reference.only else { return (named, found.skills) };
-    let globs: Vec<Globs> = only.iter().filter_map(|glob| name_glob(glob, load_context)).collect();
+    let read = |glob: &Spanned<String>| match Globs::new(&[glob.as_str()], &[]) {
+        Ok(globs) => Some(globs),
+        Err(error) => {
+            load_context.report.error(Code::Glob, glob.location.span(), error.message);
+            None
+        }
+    };
+    let globs: Vec<Globs> = only.iter().filter_map(read).collect();
     let is_named = |name: &str| globs.iter().any(|glob| glob.matches(name));
     // A skill is named by its prompt, or by its folder where it is none.
     let names: HashMap<_, _> = named.iter().map(|prompt| (prompt.at().file(), prompt.name.clone())).collect();
     let name = |skill: &ImportedSkill| names.get(&skill.file).unwrap_or(&skill.name).clone();
-    for (written, glob) in only.iter().zip(&globs).filter(|_| globs.len() == only.len()) {
+    for (pattern, glob) in only.iter().zip(&globs).filter(|_| globs.len() == only.len()) {
         let is_used = named.iter().any(|prompt| glob.matches(&prompt.name));
         if !is_used && !found.skills.iter().any(|skill| glob.matches(&name(skill))) {
-            let message = format!("glob `{}` matches no prompts", written.value);
-            load_context.report.warning(Code::Glob, written.location.span(), message);
+            let message = format!("glob `{}` matches no prompts", pattern.value);
+            load_context.report.warning(Code::Glob, pattern.location.span(), message);
         }
     }
     let skills = found.skills.into_iter().filter(|skill| is_named(&name(skill))).collect();
     (named.into_iter().filter(|prompt| is_named(&prompt.name)).collect(), skills)
 }
 
-/// What people know a prompt by: its file, or its title in a table.
-fn source_of<'p>(path: &'p str, prompt: &'p ImportedPrompt) -> &'p str {
-    prompt.prompt.title.as_deref().filter(|_| path.ends_with(".csv")).unwrap_or(path)
-}
-
-/// Says which prompts have names that nobody has given them.
+/// Says which prompts have names that no author gave them.
 fn note_made_up_names(nameless: &[String], imported_pack: &ImportedPack<'_>, load_context: &mut LoadContext) {
     if nameless.is_empty() {
         return;
@@ -400,15 +391,6 @@ fn note_made_up_names(nameless: &[String], imported_pack: &ImportedPack<'_>, loa
         .help("give the file, or the row of a table, a name with letters `a-z` or digits");
 }
 
-fn name_glob(written: &Spanned<String>, load_context: &mut LoadContext) -> Option<Globs> {
-    match Globs::new(&[written.as_str()], &[]) {
-        Ok(globs) => Some(globs),
-        Err(error) => {
-            load_context.report.error(Code::Glob, written.location.span(), error.message);
-            None
-        }
-    }
-}
 
 /// A pack without a manifest: no variables and no partials, and at most one folder to work in.
 fn build_imported_pack(imported_pack: &ImportedPack<'_>, allowed: ImportedGrants, importer: &Pack) -> Pack {

@@ -7,7 +7,7 @@ use super::parsed_file::ParsedFile;
 use super::paths::{MatchedFile, file_stem};
 use super::{EntryFile, ParsedFiles};
 use crate::compile::{Compiler, LoadContext};
-use crate::diagnostic::{Code, FileId, Span};
+use crate::diagnostic::{Code, FileId, Reporting, Span};
 use crate::files::{FileStamp, Globs};
 use crate::manifest::{Fragment, Prompt, correct_entries, correct_prompt, example_of};
 use crate::value_types::TextOrFile;
@@ -28,15 +28,18 @@ pub(super) fn load_file(found: &MatchedFile, earlier: &ParsedFiles, compiler: &m
         compiler.load_context.dependencies.files.insert(absolute);
         return Some(EntryFile { base, entries: parsed.entries.clone(), parsed: Some(parsed) });
     }
-    let before = (compiler.load_context.report.sources.next_id(), compiler.load_context.report.diagnostics().len());
-    let (file, stamp, entries) = read_entries(found, compiler)?;
+    let next_file = compiler.load_context.report.sources.next_id();
+    let (read, reported) = compiler.attempt(|compiler| read_entries(found, compiler));
+    let is_sound = reported.is_empty();
+    compiler.load_context.report.extend(reported);
+    let (file, stamp, entries) = read?;
     let entries = Arc::new(entries);
     let LoadContext { report, documents, .. } = &compiler.load_context;
-    let is_plain = before == (file, report.diagnostics().len());
-    let parsed = stamp.filter(|_| is_plain).zip(report.sources.get(file)).map(|(stamp, source)| {
-        let (source, document, entries) = (source.clone(), documents.get(file).cloned(), entries.clone());
-        Arc::new(ParsedFile { path: absolute, stamp, file, source, document, entries })
-    });
+    let parsed =
+        stamp.filter(|_| is_sound && file == next_file).zip(report.sources.get(file)).map(|(stamp, source)| {
+            let (source, document, entries) = (source.clone(), documents.get(file).cloned(), entries.clone());
+            Arc::new(ParsedFile { path: absolute, stamp, file, source, document, entries })
+        });
     Some(EntryFile { base, entries, parsed })
 }
 
@@ -141,9 +144,9 @@ fn read_prompt_file(
 /// Reports front matter that would be text.
 fn refuse_misplaced_front_matter(file: FileId, compiler: &mut Compiler<'_>) -> Option<()> {
     let whole = compiler.load_context.report.sources.get(file)?.text().clone();
-    let Some(found) = find_misplaced_front_matter(&whole) else { return Some(()) };
-    let span = Span::new(file, found.range.start, found.range.end);
-    compiler.error(Code::Syntax, span, found.message).help(found.help);
+    let Some(front_matter) = find_misplaced_front_matter(&whole) else { return Some(()) };
+    let span = Span::new(file, front_matter.range.start, front_matter.range.end);
+    compiler.error(Code::Syntax, span, front_matter.message).help(front_matter.help);
     None
 }
 

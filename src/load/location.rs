@@ -66,7 +66,7 @@ impl LocationError {
     }
 }
 
-/// The argument that names a folder to a command, behind a space; empty for the current one.
+/// The argument that names a folder to a command, after a space; empty for the current one.
 pub fn folder_argument(dir: &Path) -> String {
     if dir.as_os_str() == "." { String::new() } else { format!(" {}", shell_quote(dir.as_os_str())) }
 }
@@ -125,7 +125,7 @@ impl ManifestLocation {
         })
     }
 
-    /// A folder in memory.
+    /// A folder in memory, such as a pack that was fetched.
     pub fn in_memory(folder: Folder) -> ManifestLocation {
         ManifestLocation { source: ManifestFolder::Memory(folder), manifest: None, display_path: String::new() }
     }

@@ -62,11 +62,10 @@ pub(super) struct LockedPackOpener<'a> {
     lockable_packs: RefCell<Vec<LockablePack>>,
 }
 
-/// An opened pack.
 pub(super) struct OpenedPack {
     /// The reference, with what is granted alone.
     pub(super) reference: Spanned<PackRef>,
-    /// The path as written, or what stands for it.
+    /// The path as written, or what is shown for it.
     pub(super) path: Spanned<String>,
     pub(super) folder: Folder,
     /// The prefix of its paths in messages.

@@ -109,7 +109,7 @@ pub struct TestEnvironment {
     pub mocked: BTreeMap<String, String>,
     /// The number of the pack that the test is of, which alone has them.
     pub pack: usize,
-    /// The time of `now`, if it stands still.
+    /// The time of `now`, if it is fixed.
     pub fixed_time: Option<FixedTime>,
     /// Whether the other variables of the process are set too.
     pub inherits: bool,
@@ -142,7 +142,7 @@ impl EnvSource {
         matches!(self, EnvSource::Test(test) if test.records_coverage)
     }
 
-    /// The time of `now`, if it stands still.
+    /// The time of `now`, if it is fixed.
     fn now(&self) -> Option<FixedTime> {
         match self {
             EnvSource::Test(test) => test.fixed_time,
@@ -228,7 +228,7 @@ pub fn load(place: &ManifestLocation, environment: &EnvSource) -> LoadedPacks {
     load_again(place, environment, &CommandOutputs::default(), &ParsedFiles::default())
 }
 
-/// The same with texts in the place of files.
+/// The same with texts instead of files.
 pub fn load_buffers(place: &ManifestLocation, environment: &EnvSource, buffers: &FileBuffers) -> LoadedPacks {
     let load_context = LoadContext::with_buffers(buffers.clone());
     let sources = LoadSources { environment, commands: &CommandOutputs::default(), earlier: &ParsedFiles::default() };

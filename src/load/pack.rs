@@ -130,7 +130,7 @@ fn load_pack(
     correct_entries(&mut document, &mut load_context.report);
     let mut manifest: Manifest = from_document_with_examples(&document, example_of, &mut load_context.report)?;
     let at = load_context.documents.add(document);
-    // What is no map is reported as such.
+    // What is not a map is reported as such.
     if load_context.documents.is_map(at) {
         check_version(&manifest, file, load_context);
     }
@@ -329,14 +329,14 @@ fn new_engine(partials: Vec<(String, String)>, records_branches: bool) -> (Arc<E
 
 /// Keeps one error for each cycle, which is found from each of its partials.
 fn dedup_cycles(mut errors: Vec<TemplateError>) -> Vec<TemplateError> {
-    let mut cycles: Vec<String> = Vec::new();
-    errors.retain(|error| {
+    let mut in_cycles: BTreeSet<String> = BTreeSet::new();
+    errors.retain_mut(|error| {
         let TemplateSpan::Partial { name, .. } = &error.span else { return true };
-        let known = error.code == Code::Cycle && cycles.iter().any(|words| words.contains(&format!("`{name}`")));
-        if error.code == Code::Cycle && !known {
-            cycles.push(error.message.clone());
+        let is_repeated = !error.cycle.is_empty() && in_cycles.contains(name);
+        if !is_repeated {
+            in_cycles.extend(std::mem::take(&mut error.cycle));
         }
-        !known
+        !is_repeated
     });
     errors
 }
@@ -551,7 +551,7 @@ fn report_misplaced(reference: &PackRef, load_context: &mut LoadContext) {
         (sha256.as_ref().filter(|_| url.is_none()), "`sha256` cannot be used without `url`"),
         (url.as_ref().filter(|_| git.is_some()), "`url` cannot be used with `git`"),
     ];
-    for (written, message) in misplaced.into_iter().filter_map(|(written, message)| Some((written?, message))) {
-        load_context.report.error(Code::Conflict, written.location.span(), message);
+    for (value, message) in misplaced.into_iter().filter_map(|(value, message)| Some((value?, message))) {
+        load_context.report.error(Code::Conflict, value.location.span(), message);
     }
 }

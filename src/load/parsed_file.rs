@@ -1,4 +1,4 @@
-//! Included files that a later load takes as they were parsed, where they are the same and stand at the same place.
+//! Included files that a later load takes as they were parsed, where they are the same and at the same place.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub(super) struct ParsedFile {
     /// Its absolute path.
     pub(super) path: PathBuf,
     pub(super) stamp: FileStamp,
-    /// Its id, which stands in every location.
+    /// The id, which every location holds.
     pub(super) file: FileId,
     pub(super) source: Arc<SourceFile>,
     pub(super) document: Option<Arc<Document>>,

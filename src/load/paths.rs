@@ -23,18 +23,18 @@ pub(super) struct MatchedFile {
 
 /// The files that paths and globs match, each once.
 pub(super) fn resolve_files(paths: Option<&OneOrManyPaths>, compiler: &mut Compiler<'_>) -> Vec<MatchedFile> {
-    let mut found: Vec<MatchedFile> = Vec::new();
-    let mut known: HashSet<PathBuf> = HashSet::new();
+    let mut files: Vec<MatchedFile> = Vec::new();
+    let mut seen: HashSet<PathBuf> = HashSet::new();
     for written in paths.map(OneOrManyPaths::items).unwrap_or_default() {
         let named =
             if Globs::is_glob(written) { files_by_glob(written, compiler) } else { files_by_path(written, compiler) };
         for (path, stamp) in named {
-            if known.insert(path.clone()) {
-                found.push(MatchedFile { path: Spanned::new(path, written.location), stamp });
+            if seen.insert(path.clone()) {
+                files.push(MatchedFile { path: Spanned::new(path, written.location), stamp });
             }
         }
     }
-    found
+    files
 }
 
 /// Paths, with the stamps of what is saved there.
@@ -77,8 +77,8 @@ fn globs_of_folder(written: &str, path: &Path, compiler: &Compiler<'_>) -> Vec<S
     let stem = written.trim_end_matches('/');
     let Ok(folder) = compiler.pack.folder.subfolder(path) else { return Vec::new() };
     let has_files = |glob: &str| {
-        let found = Globs::new(&[glob], &[]).ok().and_then(|globs| folder.walk(&globs, MAX_GLOB_FILES).ok());
-        found.is_some_and(|files| !files.is_empty())
+        let files = Globs::new(&[glob], &[]).ok().and_then(|globs| folder.walk(&globs, MAX_GLOB_FILES).ok());
+        files.is_some_and(|files| !files.is_empty())
     };
     let kinds = ["md", "yaml", "yml", "hbs"].into_iter().filter_map(|extension| {
         let flat = format!("*.{extension}");
@@ -101,7 +101,7 @@ fn files_by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Stam
         }
     };
     let folder = compiler.pack.folder.clone();
-    let mut found: StampedPaths = match folder.walk_outcome(&globs, MAX_GLOB_FILES) {
+    let mut files: StampedPaths = match folder.walk_outcome(&globs, MAX_GLOB_FILES) {
         Ok(outcome) => {
             let absolute = outcome.folders.iter().map(|below| folder.path_of(below));
             compiler.load_context.dependencies.folders.extend(absolute);
@@ -109,16 +109,17 @@ fn files_by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Stam
             outcome.files.into_iter().map(stamped).collect()
         }
         Err(error) => {
-            watch_folders(&globs, compiler);
+            let folders = compiler.pack.folder.folders_to_watch(&globs).unwrap_or_default();
+            compiler.load_context.dependencies.folders.extend(folders);
             compiler.error(Code::Unreadable, written.location, error.to_string());
             return Vec::new();
         }
     };
-    add_buffers(&mut found, &globs, compiler);
-    if found.is_empty() {
+    add_buffers(&mut files, &globs, compiler);
+    if files.is_empty() {
         compiler.warning(Code::Glob, written.location, format!("glob `{}` matches no files", written.value));
     }
-    found
+    files
 }
 
 /// Adds the files that an editor has not saved yet for the first time.
@@ -132,12 +133,6 @@ fn add_buffers(found: &mut StampedPaths, globs: &Globs, compiler: &Compiler<'_>)
         found.extend(new.into_iter().map(|path| (PathBuf::from(path), None)));
         found.sort_by(|(one, _), (other, _)| one.as_os_str().cmp(other.as_os_str()));
     }
-}
-
-/// Watches the folders in which matching files may appear.
-pub(super) fn watch_folders(globs: &Globs, compiler: &mut Compiler<'_>) {
-    let folders = compiler.pack.folder.folders_to_watch(globs).unwrap_or_default();
-    compiler.load_context.dependencies.folders.extend(folders);
 }
 
 /// The name of a prompt or a partial from its file name.

@@ -17,7 +17,7 @@ const TOKEN_PATTERNS: &str = concat!(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----|eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
 );
 
-/// Credentials that stand in what servers and programs write, but in manifests as examples too.
+/// Credentials that servers and programs write, but that manifests hold as examples too.
 const CREDENTIAL_PATTERNS: &str = concat!(
     r"://[^\s/:@]+:[^\s/@]+@|(?i:\bauthorization\W{1,4}(?:basic|bearer)\s+[a-z0-9+/=_.-]{8,})",
     r"|\bBasic [A-Za-z0-9+/]{7,}={1,2}",

@@ -91,9 +91,13 @@ fn require_one(object: &mut Map<String, Value>) {
     }
     let several = object.remove("x-if-several").and_then(|words| words.as_str().map(str::to_owned));
     let message = several.unwrap_or_else(|| format!("expected only one of {listed}"));
-    let excluded = names.iter().enumerate().map(|(at, name)| (*name, exclusion(names.get(at + 1..), &message)));
-    let excluded: Map<String, Value> =
-        excluded.take(names.len().saturating_sub(1)).map(|(name, schema)| (name.to_owned(), schema)).collect();
+    // Beside one key, those that are listed after it are refused: each at its own place, and none twice.
+    let excluded = names.iter().enumerate().take(names.len().saturating_sub(1)).map(|(at, name)| {
+        let refused: Map<String, Value> =
+            names.iter().skip(at + 1).map(|other| ((*other).to_owned(), Value::Bool(false))).collect();
+        ((*name).to_owned(), json!({ "properties": refused, "errorMessage": message }))
+    });
+    let excluded: Map<String, Value> = excluded.collect();
     object.insert("dependentSchemas".to_owned(), Value::Object(excluded));
 }
 
@@ -102,13 +106,6 @@ fn has_known_keys(object: &Map<String, Value>) -> Value {
     let properties = object.get("properties").and_then(Value::as_object);
     let keys: Vec<&str> = properties.into_iter().flat_map(Map::keys).map(String::as_str).collect();
     json!({ "propertyNames": { "pattern": format!("^(<<|x-.*|{})$", keys.join("|")) } })
-}
-
-/// Beside one key, those that are listed after it are refused: each at its own place, and none twice.
-fn exclusion(others: Option<&[&str]>, message: &str) -> Value {
-    let refused: Map<String, Value> =
-        others.into_iter().flatten().map(|other| ((*other).to_owned(), Value::Bool(false))).collect();
-    json!({ "properties": refused, "errorMessage": message })
 }
 
 /// Takes out the texts that no editor shows: of two equal descriptions one, and that of a definition where each reference
@@ -177,7 +174,7 @@ fn expect_shape(key: &str, property: &mut Value) {
     property.insert("errorMessage".to_owned(), json!(format!("expected a {kind}, such as `{key}: {example}`")));
 }
 
-/// The first example of a value in a description, which stands there alone or behind its key.
+/// The first example of a value in a description, alone or after its key.
 fn example_in(description: &str, key: &str, start: char) -> Option<String> {
     let snippets = description.split('`').skip(1).step_by(2);
     let values = snippets.map(|snippet| {

@@ -10,8 +10,13 @@ const RULES: &[&str] = &["required", "if", "then", "dependentSchemas", "allOf", 
 /// Adds `null` to the values of keys that may be left out, and to maps of which every key may be.
 pub(super) fn allow_null(schema: &mut Value) {
     let Some(Value::Object(definitions)) = schema.get_mut("$defs") else { return };
-    let plain: Vec<String> =
-        definitions.iter().filter(|(_, one)| is_plain_map(one)).map(|(name, _)| name.clone()).collect();
+    // Maps without a rule.
+    let is_plain_map = |definition: &Value| {
+        definition.get("type").is_some_and(|kind| kind == "object")
+            && RULES.iter().all(|rule| definition.get(rule).is_none())
+    };
+    let plain = definitions.iter().filter(|(_, definition)| is_plain_map(definition));
+    let plain: Vec<String> = plain.map(|(name, _)| name.clone()).collect();
     for definition in definitions.values_mut() {
         let needed = needed_keys(definition);
         keys_of(definition, &needed, &plain);
@@ -19,12 +24,6 @@ pub(super) fn allow_null(schema: &mut Value) {
     for definition in definitions.iter_mut().filter(|(name, _)| plain.contains(name)) {
         add_null_type(definition.1);
     }
-}
-
-/// Whether a definition is a map without a rule.
-fn is_plain_map(definition: &Value) -> bool {
-    definition.get("type").is_some_and(|kind| kind == "object")
-        && RULES.iter().all(|rule| definition.get(rule).is_none())
 }
 
 /// The keys that a definition requires, alone or one of several.

@@ -10,7 +10,7 @@ use super::null::allow_null;
 use super::{Fragment, Manifest};
 
 /// The JSON Schema of the manifest, for editors: draft 2020-12, a line for each definition. It is the text that
-/// [`generate_schema`] writes, so that the generator is no part of the program.
+/// [`generate_schema`] writes, so that the generator is not part of the program.
 pub const SCHEMA: &str = include_str!("../../schemas/folio.schema.json");
 
 /// Generates [`SCHEMA`] from the types of the manifest.
@@ -73,7 +73,7 @@ fn simplify(schema: &mut Schema) {
     object.remove("default");
     gather_required(object);
     if object.get("additionalProperties") == Some(&Value::Bool(false)) {
-        // Keys that begin so are the author's own, wherever they stand.
+        // Keys that begin so are the author's own, wherever they are.
         object.insert("patternProperties".to_owned(), json!({ "^x-": true }));
     }
     drop_null_type(object);

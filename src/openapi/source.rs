@@ -7,7 +7,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::document::{ApiDocument, DescriptionVersion, DocumentFile, referenced_path};
-use crate::diagnostic::{Code, Report, Span};
+use crate::diagnostic::{Code, Consequence, Report, Reporting, Span};
 use crate::files::Folder;
 use crate::yaml::{Documents, Location, decode, parse, parse_json};
 
@@ -54,13 +54,15 @@ pub(super) fn load(source: &Source, report: &mut Report) -> Option<ApiDocument> 
 
 impl Loader<'_> {
     fn add(&mut self, path: String, display_path: &str, bytes: &[u8]) -> Option<()> {
-        let before = self.report.diagnostics().len();
-        let file = decode(bytes, display_path, self.report)?;
         let is_json = bytes.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|first| *first == b'{');
         let parser = if is_json { parse_json } else { parse };
-        let document = parser(file, self.report)?;
-        // What a stricter reader would refuse, such as a key that stands twice, keeps nobody from importing the rest.
-        self.report.downgrade_from(before, "the rest is read all the same");
+        let (document, reported) = self.report.attempt(|report| parser(decode(bytes, display_path, report)?, report));
+        let Some(document) = document else {
+            self.report.extend(reported);
+            return None;
+        };
+        // What a stricter reader would refuse, such as a repeated key, need not keep the rest from being imported.
+        self.report.extend_as_warnings(reported, Consequence::RestRead);
         let root = self.documents.add(document);
         let value = self.documents.json(root);
         self.files.push(DocumentFile { path, value, root });

@@ -10,7 +10,7 @@ use super::placeholders::{ArgumentCollector, text_argument};
 use super::template_text::{Piece, PlaceholderMatch, ValueCollector, split, template_of};
 use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat, ValueSource};
 use crate::action::{CsvFault, CsvFields};
-use crate::diagnostic::{Code, Report, Span, count_noun, one_line, truncate};
+use crate::diagnostic::{Code, Consequence, Report, Span, count_noun, one_line, truncate};
 use crate::manifest::Prompt;
 use crate::value_types::TextOrFile;
 use crate::yaml::{Location, Spanned};
@@ -48,8 +48,8 @@ fn read_table(file: &ImportedFile, max_prompts: usize, report: &mut Report) -> V
     let rows = rows(file, max_prompts.saturating_add(1), report);
     let column = |name: &str| rows.first()?.fields.iter().position(|field| field.trim().eq_ignore_ascii_case(name));
     let (Some(act), Some(prompt)) = (column("act"), column("prompt")) else {
-        let message = "no columns `act` and `prompt` in the first row: file skipped";
-        report.warning(Code::MissingKey, Span::start_of(file.id), message);
+        let message = "no columns `act` and `prompt` in the first row";
+        report.warning(Code::MissingKey, Span::start_of(file.id), message).consequence(Consequence::FileSkipped);
         return Vec::new();
     };
     let columns = rows.first().map(|row| row.fields.len()).unwrap_or_default();
@@ -65,7 +65,7 @@ fn read_table(file: &ImportedFile, max_prompts: usize, report: &mut Report) -> V
             }
             None => {
                 let place = Span::new(file.id, row.start, row.start);
-                report.warning(Code::MissingKey, place, "no text in `prompt`: row skipped");
+                report.warning(Code::MissingKey, place, "no text in `prompt`").consequence(Consequence::RowSkipped);
             }
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::ImportedFile;
-use crate::diagnostic::{Code, Report, Span};
+use crate::diagnostic::{Code, Consequence, Report, Reporting, Span};
 use crate::yaml::{find_misplaced_front_matter, parse_front_matter_at};
 
 /// The keys of a file, and the text below them.
@@ -67,7 +67,7 @@ pub(super) fn read_markdown<'f>(file: &'f ImportedFile, report: &mut Report) -> 
     let markdown = split_front_matter(file, report);
     if markdown.body.trim().is_empty() {
         let end = Span::new(file.id, file.text.len(), file.text.len());
-        report.warning(Code::MissingKey, end, "no text: prompt skipped");
+        report.warning(Code::MissingKey, end, "no text").consequence(Consequence::PromptSkipped);
         return None;
     }
     Some(markdown)
@@ -91,10 +91,8 @@ pub(super) fn split_leading_front_matter(file: &ImportedFile, report: &mut Repor
 
 /// The keys of front matter that begins at `start`, and where the text below it begins: 0 if there is none.
 fn read_front_matter(file: &ImportedFile, start: usize, report: &mut Report) -> (Map<String, Value>, usize) {
-    let before = report.diagnostics().len();
-    let parsed = parse_front_matter_at(file.id, start, report);
-    let place = report.diagnostics().get(before).map(|first| first.span.unwrap_or(Span::start_of(file.id)));
-    report.truncate(before);
+    let (parsed, reported) = report.attempt(|report| parse_front_matter_at(file.id, start, report));
+    let place = reported.first().map(|first| first.span.unwrap_or(Span::start_of(file.id)));
     let rest = file.text.get(start..).unwrap_or_default();
     let Some((document, body)) = parsed else {
         if let Some(found) = find_misplaced_front_matter(rest) {

@@ -7,7 +7,7 @@ use super::naming::path_below;
 use super::placeholders::{ArgumentCollector, brace_ends, text_argument};
 use super::template_text::{Piece, PlaceholderMatch, ValueCollector, split, template_of};
 use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat, PromptRights, ValueSource};
-use crate::diagnostic::{Code, Report, Span};
+use crate::diagnostic::{Code, Consequence, Report, Span};
 use crate::manifest::Prompt;
 use crate::value_types::TextOrFile;
 use crate::yaml::Spanned;
@@ -43,14 +43,21 @@ fn read_command(file: &ImportedFile, grants: PromptRights, report: &mut Report) 
         Ok(command) => command,
         Err(error) => {
             let place = error.span().unwrap_or_default();
-            let message = format!("invalid TOML: {}: prompt skipped", error.message());
-            report.warning(Code::Syntax, Span::new(file.id, place.start, place.end), message);
+            report
+                .warning(
+                    Code::Syntax,
+                    Span::new(file.id, place.start, place.end),
+                    format!("invalid TOML: {}", error.message()),
+                )
+                .consequence(Consequence::PromptSkipped);
             return None;
         }
     };
     let text_of = |key: &str| command.get(key).and_then(Item::as_str).filter(|text| !text.trim().is_empty());
     let Some(body) = text_of("prompt") else {
-        report.warning(Code::MissingKey, Span::start_of(file.id), "no text in `prompt`: prompt skipped");
+        report
+            .warning(Code::MissingKey, Span::start_of(file.id), "no text in `prompt`")
+            .consequence(Consequence::PromptSkipped);
         return None;
     };
     let path = path_below(&file.path, "commands", ".toml");

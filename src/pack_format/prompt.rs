@@ -8,7 +8,7 @@ use super::dotprompt::DotpromptTemplate;
 use super::shell_words;
 use super::template_text::ValueCollector;
 use crate::budget::{self, BudgetExceeded};
-use crate::diagnostic::{Code, Report};
+use crate::diagnostic::{Code, Consequence, Report};
 use crate::manifest::{MAX_ARGUMENTS, Prompt};
 use crate::yaml::{Location, Spanned};
 
@@ -44,8 +44,9 @@ impl ImportedPrompt {
     /// The prompt, unless it has too many arguments.
     pub(super) fn with_few_arguments(self, report: &mut Report) -> Option<ImportedPrompt> {
         if self.prompt.arguments.len() > MAX_ARGUMENTS {
-            let message = format!("more than {MAX_ARGUMENTS} arguments: prompt skipped");
-            report.warning(Code::TooLarge, self.at().span(), message);
+            report
+                .warning(Code::TooLarge, self.at().span(), format!("more than {MAX_ARGUMENTS} arguments"))
+                .consequence(Consequence::PromptSkipped);
             return None;
         }
         Some(self)

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::archive_source::ArchiveSource;
 use super::source::{GitSource, PackSource, SourceError, is_commit};
 use super::tree_digest::TreeDigest;
-use crate::diagnostic::{Code, FileId, Report};
+use crate::diagnostic::{Code, FileId, Report, Reporting};
 use crate::manifest::Grant;
 use crate::value_types::NamedMap;
 use crate::yaml::{Location, Spanned, flow, flow_scalar, from_document, parse, scalar};
@@ -145,7 +145,13 @@ struct LockFileTrustRecord {
 impl PackLock {
     /// Reads a file; reports what is wrong with it.
     pub fn parse(file: FileId, report: &mut Report) -> Option<PackLock> {
-        let before = report.diagnostics().len();
+        let (lock, reported) = report.attempt(|report| PackLock::read(file, report));
+        let is_valid = reported.is_empty();
+        report.extend(reported);
+        lock.filter(|_| is_valid)
+    }
+
+    fn read(file: FileId, report: &mut Report) -> Option<PackLock> {
         let document = parse(file, report)?;
         let written: LockFile = from_document(&document, report)?;
         check_version(&written, document.root_location(), report);
@@ -157,8 +163,7 @@ impl PackLock {
             let pack = PackReader { at: pack.location, report }.read(pack);
             lock.packs.extend(pack.map(|pack| (key.value.clone(), pack)));
         }
-        let is_valid = report.diagnostics().len() == before;
-        is_valid.then_some(lock)
+        Some(lock)
     }
 
     /// The pack with this key from this source.

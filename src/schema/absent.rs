@@ -1,4 +1,4 @@
-//! Values that stand for nothing: null, of hosts that send all arguments, `""` of a form, and `[]` for an object, as PHP
+//! Values that mean nothing: null, of hosts that send all arguments, `""` of a form, and `[]` for an object, as PHP
 //! has no other empty array.
 
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use crate::budget::BudgetExceeded;
 use super::coerce::declares_type;
 use super::{Schema, Violation};
 
-/// Whether an empty text may stand for nothing.
+/// Whether an empty text may mean nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmptyText {
     /// It is a text like others.
@@ -19,7 +19,7 @@ pub enum EmptyText {
 
 impl Schema {
     /// Values with the defaults of those that are absent, and how they violate the schema. Absent is also a value that
-    /// stands for nothing, if its property is optional and does not accept it; `[]` becomes `{}` where only that is
+    /// means nothing, if its property is optional and does not accept it; `[]` becomes `{}` where only that is
     /// accepted.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl Schema {
         }
     }
 
-    /// Takes what stands for nothing as such. False where nothing does.
+    /// Takes what means nothing as such. False where nothing does.
     fn replace_empty(&self, values: &mut Map<String, Value>, empty_text: EmptyText) -> bool {
         let mut is_changed = false;
         values.retain(|name, value| {

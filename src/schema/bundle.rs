@@ -166,11 +166,11 @@ impl Bundler<'_> {
     }
 
     fn follow_reference(&mut self, pending: &PendingSchema, keyword: &'static str, reference: &str) {
-        let found = match self.resolve_reference(pending, reference) {
-            Ok(found) => found,
+        let resolved = match self.resolve_reference(pending, reference) {
+            Ok(resolved) => resolved,
             Err(error) => return self.push_error(pending, error.map_position(|_| format!("/{keyword}"))),
         };
-        let Some((to, base)) = found else { return };
+        let Some((to, base)) = resolved else { return };
         let at = self.report_pointer(pending, &format!("/{keyword}"));
         self.graph.add(&pending.node, &to, at.clone());
         if to.document != 0 {
@@ -220,8 +220,8 @@ impl Bundler<'_> {
     fn load_document(&mut self, from: usize, uri: &str) -> Result<usize, SchemaError> {
         let base = self.documents.get(from).map_or("", |document| document.path.as_str());
         let path = relative_to(base, uri);
-        if let Some(known) = self.documents.iter().skip(1).position(|document| document.path == path) {
-            return Ok(known + 1);
+        if let Some(position) = self.documents.iter().skip(1).position(|document| document.path == path) {
+            return Ok(position + 1);
         }
         let Some(json) = (self.load_reference)(&path) else { return Err(missing_document(&path)) };
         if !check::has_depth_within(&json, 2 * MAX_DEPTH) {

@@ -39,8 +39,8 @@ pub(super) fn keyword_errors(schema: &Value, draft: Draft) -> Vec<SchemaError> {
     match schema {
         Value::Bool(_) => Vec::new(),
         Value::Object(schema) => {
-            let known = schema.iter().filter_map(|(name, value)| Some((name, value, find_keyword(name, draft)?)));
-            known
+            let keywords = schema.iter().filter_map(|(name, value)| Some((name, value, find_keyword(name, draft)?)));
+            keywords
                 .flat_map(|(name, value, keyword)| {
                     let pointer_suffix = pointer::join("", name);
                     KeywordCheck { name, value, pointer_suffix, draft }.errors(keyword.value_kind)

@@ -136,7 +136,7 @@ impl Schema {
         }
     }
 
-    /// The value of a keyword in the schema of the top-level property `name`, or behind its `$ref`.
+    /// The value of a keyword in the schema of the top-level property `name`, or in its `$ref`.
     pub fn property_keyword(&self, name: &str, keyword: &str) -> Option<&Value> {
         property::keyword_value(self.root(), self.property(name)?, keyword)
     }

@@ -42,7 +42,7 @@ pub(super) fn join_choices(values: &[Value]) -> String {
     texts.join(", ")
 }
 
-/// A value that the schema itself names: shown whole while it is short, for it is no one's secret.
+/// A value that the schema itself names: shown whole while it is short, for it is not secret.
 pub(super) fn describe_choice(value: &Value) -> String {
     let text = value.to_string();
     if text.chars().count() <= MAX_SHOWN_CHARS { text } else { describe_value(value) }

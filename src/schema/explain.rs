@@ -109,17 +109,18 @@ impl<'v> Explainer<'v> {
     fn explain_unexpected(&mut self, error: &ValidationError<'_>, unexpected: &[String]) {
         let at = error.instance_path().as_str();
         let beside = self.root.pointer(pointer::parent(error.schema_path().as_str()));
-        let known = beside.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+        let properties = beside.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
         // Where other schemas declare properties too, the list would be incomplete.
         let is_all = matches!(error.kind(), Kind::AdditionalProperties { .. })
             && beside.is_some_and(|schema| schema.get("patternProperties").is_none());
-        let listed = known.filter(|known| is_all && !known.is_empty() && known.len() <= MAX_VIOLATIONS);
+        let listed =
+            properties.filter(|properties| is_all && !properties.is_empty() && properties.len() <= MAX_VIOLATIONS);
         for name in unexpected.iter().take(MAX_EXPLAINED_ERRORS) {
-            let near = known.and_then(|known| nearest(name, known.keys().map(String::as_str)));
+            let near = properties.and_then(|properties| nearest(name, properties.keys().map(String::as_str)));
             let hint = match (near, listed) {
                 (Some(near), _) => format!("; did you mean {}?", describe::quote_name(near)),
-                (None, Some(known)) => {
-                    let names: Vec<String> = known.keys().map(|name| describe::quote_name(name)).collect();
+                (None, Some(properties)) => {
+                    let names: Vec<String> = properties.keys().map(|name| describe::quote_name(name)).collect();
                     format!("; expected one of {}", names.join(", "))
                 }
                 (None, None) => String::new(),
@@ -193,19 +194,19 @@ impl<'v> Explainer<'v> {
     /// A position in the value, such as `items[2].name`.
     fn display_pointer(&self, schema_path: &str) -> String {
         let mut current = Some(self.value);
-        let mut written = String::new();
+        let mut shown = String::new();
         for segment in pointer::segments(schema_path) {
             let is_index = current.is_some_and(Value::is_array);
             let simple = segment.chars().all(|character| character.is_alphanumeric() || "_-$".contains(character));
-            written.push_str(&match (is_index, simple) {
+            shown.push_str(&match (is_index, simple) {
                 (true, _) => format!("[{segment}]"),
-                (false, true) if written.is_empty() => segment.clone(),
+                (false, true) if shown.is_empty() => segment.clone(),
                 (false, true) => format!(".{segment}"),
                 (false, false) => format!("[{}]", Value::from(segment.as_str())),
             });
             current = current.and_then(|value| secret::child_value(value, &segment));
         }
-        if written.is_empty() { "the value".to_owned() } else { describe::quote_name(&written) }
+        if shown.is_empty() { "the value".to_owned() } else { describe::quote_name(&shown) }
     }
 }
 

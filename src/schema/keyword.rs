@@ -148,12 +148,13 @@ pub(super) struct Subschema<'v> {
 
 /// The direct subschemas of a schema, without values that are not schemas by their type.
 pub(super) fn direct_subschemas<'v>(schema: &'v Map<String, Value>, draft: Draft) -> Vec<Subschema<'v>> {
-    let mut found = Vec::new();
+    let mut children = Vec::new();
     for (name, value) in schema {
         let Some(keyword) = find_keyword(name, draft) else { continue };
         let pointer_suffix = pointer::join("", name);
-        let mut push =
-            |pointer_suffix, value| found.push(Subschema { pointer_suffix, application: keyword.application, value });
+        let mut push = |pointer_suffix, value| {
+            children.push(Subschema { pointer_suffix, application: keyword.application, value })
+        };
         match (keyword.value_kind, value) {
             (KeywordValue::Schema | KeywordValue::SchemaOrList, Value::Object(_) | Value::Bool(_)) => {
                 push(pointer_suffix, value)
@@ -171,22 +172,22 @@ pub(super) fn direct_subschemas<'v>(schema: &'v Map<String, Value>, draft: Draft
             _ => {}
         }
     }
-    found
+    children
 }
 
 /// Every schema of a document with its pointer, outer before inner; references are not followed.
 pub(super) fn subschemas(root: &Value, draft: Draft) -> Vec<(String, &Value)> {
-    let mut found = vec![(String::new(), root)];
+    let mut all = vec![(String::new(), root)];
     let mut next = 0;
-    while let Some((at, schema)) = found.get(next).cloned() {
+    while let Some((at, schema)) = all.get(next).cloned() {
         next += 1;
-        if found.len() > MAX_SUBSCHEMAS {
+        if all.len() > MAX_SUBSCHEMAS {
             break;
         }
         let inner = schema.as_object().map(|schema| direct_subschemas(schema, draft)).unwrap_or_default();
-        found.extend(inner.into_iter().map(|child| (format!("{at}{}", child.pointer_suffix), child.value)));
+        all.extend(inner.into_iter().map(|child| (format!("{at}{}", child.pointer_suffix), child.value)));
     }
-    found
+    all
 }
 
 /// The draft of `$schema`, else 2020-12.

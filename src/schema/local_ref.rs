@@ -7,13 +7,13 @@ use crate::uri::percent_decode_lossy;
 /// How many references and branches a search follows.
 pub(super) const MAX_REFERENCE_STEPS: usize = 64;
 
-/// The schema behind a `$ref` into the same document.
+/// The schema that a `$ref` names in the same document.
 pub(super) fn resolve_local_ref<'v>(root: &'v Value, schema: &Map<String, Value>) -> Option<&'v Value> {
     let pointer = schema.get("$ref")?.as_str()?.strip_prefix('#')?;
     root.pointer(&percent_decode_lossy(pointer))
 }
 
-/// The schemas that a schema names for the same value: behind its `$ref`, and its branches.
+/// The schemas that a schema names for the same value: that of its `$ref`, and its branches.
 pub(super) fn in_place_schemas<'v>(
     root: &'v Value,
     schema: &'v Map<String, Value>,

@@ -1,4 +1,4 @@
-//! Keywords and choices of a top-level property, also behind its `$ref`.
+//! Keywords and choices of a top-level property, also in its `$ref`.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ pub enum TextForm {
     Scalar(&'static str),
     /// A list, whose items are separated by commas.
     List {
-        /// What each of them is, where it is no plain text.
+        /// What each of them is, where it is not a plain text.
         item: Option<&'static str>,
         /// The allowed values, where the schema lists them.
         choices: Vec<Value>,
@@ -52,7 +52,7 @@ fn known_format_of(root: &Value, schema: &Value) -> Option<&'static str> {
     keyword_value(root, schema, "format").and_then(Value::as_str).and_then(known_format)
 }
 
-/// The value of a keyword in a schema, else behind its `$ref`, else in its `allOf`.
+/// The value of a keyword in a schema, else in its `$ref`, else in its `allOf`.
 pub(super) fn keyword_value<'v>(root: &'v Value, schema: &'v Value, keyword: &str) -> Option<&'v Value> {
     let mut ahead = vec![schema];
     for _ in 0..MAX_REFERENCE_STEPS {

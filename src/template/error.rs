@@ -19,6 +19,8 @@ pub struct TemplateError {
     pub replacement: Option<String>,
     /// Whether nothing else can be meant than the replacement.
     pub is_certain: bool,
+    /// The partials of a cycle.
+    pub cycle: Vec<String>,
 }
 
 /// Values that a helper compares, of which one tells of another.
@@ -74,7 +76,8 @@ pub enum TemplateSpan {
 
 impl TemplateError {
     pub(super) fn new(span: TemplateSpan, code: Code, message: impl Into<String>) -> TemplateError {
-        TemplateError { span, code, message: message.into(), help: None, replacement: None, is_certain: false }
+        let (help, replacement, cycle) = (None, None, Vec::new());
+        TemplateError { span, code, message: message.into(), help, replacement, is_certain: false, cycle }
     }
 
     pub(super) fn at_range(range: Range<usize>, code: Code, message: impl Into<String>) -> TemplateError {

@@ -82,8 +82,8 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
     /// The field of a struct that a key names, or was meant to name.
     fn field(&mut self, entry: MapEntry, known: &'static [&'static str]) -> Option<&'static str> {
         let key = self.reader.document.key_text(entry.key);
-        if let Some(found) = known.iter().find(|known| **known == key) {
-            return Some(found);
+        if let Some(same) = known.iter().find(|known| **known == key) {
+            return Some(same);
         }
         if key.starts_with("x-") {
             return None;
@@ -100,11 +100,6 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
         Some(meant)
     }
 
-    /// Whether the text at a location is this key, without quotes or escapes.
-    fn is_plain_key(&self, at: Location, key: &str) -> bool {
-        self.reader.report.borrow().sources.text_of(at.span()) == key
-    }
-
     /// Whether a key is written beside this one, or another one is read as it.
     fn is_taken(&self, name: &str) -> bool {
         let document = self.reader.document;
@@ -113,7 +108,8 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
     }
 
     fn report_unknown(&self, key: &str, at: Location, known: &'static [&'static str]) {
-        let is_plain = self.is_plain_key(at, key);
+        // Without quotes or escapes.
+        let is_plain = self.reader.report.borrow().sources.text_of(at.span()) == key;
         let joined = key_without_space(key).filter(|key| known.contains(key));
         let colon = at.span().start as usize + joined.map_or(0, str::len);
         let mut report = self.reader.report.borrow_mut();
@@ -121,7 +117,7 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
         match correct_key(key, known) {
             _ if joined.is_some() => {
                 let colon = Span::new(at.span().file, colon, colon + 1);
-                diagnostic.help(format!("write a space behind `{}:`", joined.unwrap_or_default())).fix(colon, ": ")
+                diagnostic.help(format!("write a space after `{}:`", joined.unwrap_or_default())).fix(colon, ": ")
             }
             Some(name) if self.corrected_keys.contains(&name) => {
                 diagnostic.help(format!("remove it: another key is read as `{name}`"))

@@ -88,6 +88,15 @@ pub(super) struct NodeDeserializer<'a, 'r> {
     pub(super) is_placeholder: bool,
 }
 
+/// What a value should be.
+#[derive(Clone, Copy)]
+enum Expected<'e> {
+    /// A list or a map, or one of several kinds of which the first is one of these.
+    Collection(&'e str),
+    Text,
+    Other(&'e str),
+}
+
 impl<'a, 'r> NodeDeserializer<'a, 'r> {
     pub(super) fn location(&self) -> Location {
         self.document.location(self.node)
@@ -122,21 +131,24 @@ impl<'a, 'r> NodeDeserializer<'a, 'r> {
         }
     }
 
-    fn wrong_type(&self, expected: &str) {
+    fn wrong_type(&self, expected: Expected<'_>) {
         if self.is_placeholder {
             return;
         }
-        let message = format!("expected {expected}, found {}", self.describe());
+        let words = match expected {
+            Expected::Collection(words) | Expected::Other(words) => words,
+            Expected::Text => "a string",
+        };
+        let message = format!("expected {words}, found {}", self.describe());
         let mut report = self.report.borrow_mut();
-        let is_collection = expected.starts_with("a map") || expected.starts_with("a list");
-        if is_collection && report_missing_space(self.location().span(), &mut report) {
+        if matches!(expected, Expected::Collection(_)) && report_missing_space(self.location().span(), &mut report) {
             return;
         }
         let diagnostic = report.error(Code::WrongType, self.location(), message);
         let ParentKey { name, is_entry } = self.key;
         let example = if is_entry { (self.example_of)(&format!("{name}.*")) } else { (self.example_of)(name) };
         // The same key has another shape elsewhere.
-        let is_other = |example: &&str| expected == "a string" && example.contains(": {");
+        let is_other = |example: &&str| matches!(expected, Expected::Text) && example.contains(": {");
         if let Some(example) = example.filter(|example| !is_other(example)) {
             diagnostic.help(format!("for example `{example}`"));
         }
@@ -171,17 +183,17 @@ impl<'a, 'r> NodeDeserializer<'a, 'r> {
         match self.kind() {
             Some(NodeKind::List(items)) => items,
             _ => {
-                self.wrong_type("a list");
+                self.wrong_type(Expected::Collection("a list"));
                 &[]
             }
         }
     }
 
-    fn entries(&self, expected: &str) -> &'a [MapEntry] {
+    fn entries(&self) -> &'a [MapEntry] {
         match self.kind() {
             Some(NodeKind::Map(entries)) => entries,
             _ => {
-                self.wrong_type(expected);
+                self.wrong_type(Expected::Collection("a map"));
                 if !self.is_placeholder {
                     self.report.borrow_mut().mark_incomplete(self.location().span());
                 }
@@ -203,7 +215,7 @@ impl<'a, 'r> NodeDeserializer<'a, 'r> {
                     let message = format!("expected {}, found `{text}`", units.expected);
                     self.report.borrow_mut().error(Code::WrongType, self.location(), message);
                 }
-                _ => self.wrong_type(units.expected),
+                _ => self.wrong_type(Expected::Other(units.expected)),
             }
             if let (Some(near), Some(diagnostic)) = (units.nearest(text), self.report.borrow_mut().last_mut()) {
                 // A wait between attempts may well be one of milliseconds.
@@ -223,7 +235,7 @@ impl<'a, 'r> NodeDeserializer<'a, 'r> {
         let value = self.value();
         let number = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
         number.and_then(|number| N::try_from(number).ok()).unwrap_or_else(|| {
-            self.wrong_type(expected);
+            self.wrong_type(Expected::Other(expected));
             N::default()
         })
     }
@@ -257,7 +269,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_, '_> {
         if let Value::Bool(value) = self.value() {
             return visitor.visit_bool(*value);
         }
-        self.wrong_type("`true` or `false`");
+        self.wrong_type(Expected::Other("`true` or `false`"));
         self.suggest_bool();
         visitor.visit_bool(false)
     }
@@ -280,7 +292,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_, '_> {
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
         let number = self.value().as_f64();
         if number.is_none() {
-            self.wrong_type("a number");
+            self.wrong_type(Expected::Other("a number"));
         }
         visitor.visit_f64(number.unwrap_or_default())
     }
@@ -290,7 +302,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_, '_> {
             // A plain `1.10` or `no` keeps its spelling where a string is expected.
             Some(NodeKind::Scalar(scalar)) if !scalar.value.is_null() => visitor.visit_str(scalar.text()),
             _ => {
-                self.wrong_type("a string");
+                self.wrong_type(Expected::Text);
                 visitor.visit_str("")
             }
         }
@@ -348,7 +360,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_, '_> {
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
         // A section whose entries are all comments: `tools:`.
-        let entries = if self.is_null() { &[] } else { self.entries("a map") };
+        let entries = if self.is_null() { &[] } else { self.entries() };
         visitor.visit_map(EntryAccess::new(self, entries, None))
     }
 
@@ -359,7 +371,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_, '_> {
         visitor: V,
     ) -> Result<V::Value, DeserializeError> {
         // A map of which every key is optional may be empty: `ui:`.
-        let entries = if self.is_null() { &[] } else { self.entries("a map") };
+        let entries = if self.is_null() { &[] } else { self.entries() };
         visitor.visit_map(EntryAccess::new(self, entries, Some(known)))
     }
 
@@ -369,11 +381,12 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_, '_> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, DeserializeError> {
-        let found = if name == KIND_ENUM { self.variant_by_kind(variants) } else { self.variant_by_name(variants) };
+        let variant_name =
+            if name == KIND_ENUM { self.variant_by_kind(variants) } else { self.variant_by_name(variants) };
         let simplest =
             || variants.iter().find(|variant| **variant == "text").or(variants.first()).copied().unwrap_or_default();
-        let reader = NodeDeserializer { is_placeholder: self.is_placeholder || found.is_none(), ..self };
-        visitor.visit_enum(EnumVariantAccess { reader, variant: found.unwrap_or_else(simplest) })
+        let reader = NodeDeserializer { is_placeholder: self.is_placeholder || variant_name.is_none(), ..self };
+        visitor.visit_enum(EnumVariantAccess { reader, variant: variant_name.unwrap_or_else(simplest) })
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
@@ -394,25 +407,27 @@ impl NodeDeserializer<'_, '_> {
             (_, Value::String(_)) => &["text", "scalar"],
             _ => &["null"],
         };
-        let found = variants.iter().find(|variant| names.contains(variant)).copied();
-        if found.is_none() {
+        let variant_name = variants.iter().find(|variant| names.contains(variant)).copied();
+        if variant_name.is_none() {
             let expected: Vec<&str> = variants.iter().map(|variant| describe_kind(variant)).collect();
-            self.wrong_type(&expected.join(" or "));
+            let words = expected.join(" or ");
+            let is_collection = matches!(variants.first(), Some(&"list" | &"map"));
+            self.wrong_type(if is_collection { Expected::Collection(&words) } else { Expected::Other(&words) });
         }
-        found
+        variant_name
     }
 
     fn variant_by_name(&self, variants: &'static [&'static str]) -> Option<&'static str> {
         let text = match self.kind() {
             Some(NodeKind::Scalar(scalar)) if !scalar.value.is_null() => scalar.text(),
             _ => {
-                self.wrong_type(&format!("one of {}", quote_names(variants)));
+                self.wrong_type(Expected::Other(&format!("one of {}", quote_names(variants))));
                 return None;
             }
         };
-        let found = variants.iter().find(|variant| **variant == text).copied();
-        if found.is_some() {
-            return found;
+        let exact = variants.iter().find(|variant| **variant == text).copied();
+        if exact.is_some() {
+            return exact;
         }
         let message = format!("invalid value `{text}`, expected one of {}", quote_names(variants));
         let (at, same) = (self.location(), variants.iter().find(|variant| variant.eq_ignore_ascii_case(text)));

@@ -32,7 +32,6 @@ impl Location {
         Span { file: self.file, start: self.start, end: self.end }
     }
 
-    /// Its file.
     pub fn file(self) -> FileId {
         self.file
     }
@@ -64,9 +63,7 @@ impl From<Location> for Option<Span> {
 /// A key of a map and its value.
 #[derive(Debug, Clone, Copy)]
 pub struct MapEntry {
-    /// The key.
     pub key: NodeId,
-    /// The value.
     pub value: NodeId,
 }
 
@@ -125,7 +122,6 @@ impl Document {
         self.file
     }
 
-    /// The root node.
     pub fn root(&self) -> NodeId {
         self.root
     }
@@ -184,9 +180,8 @@ impl Document {
             }
             Some(NodeKind::List(items)) => items.iter().map(|item| self.json_as_spelled(*item)).collect(),
             Some(NodeKind::Map(entries)) => {
-                let written =
-                    |entry: &MapEntry| (self.key_text(entry.key).to_owned(), self.json_as_spelled(entry.value));
-                entries.iter().map(written).collect()
+                let pair = |entry: &MapEntry| (self.key_text(entry.key).to_owned(), self.json_as_spelled(entry.value));
+                entries.iter().map(pair).collect()
             }
         }
     }
@@ -219,7 +214,7 @@ impl Document {
         }
     }
 
-    /// The text of a key; empty if it is no scalar.
+    /// The text of a key; empty if it is not a scalar.
     pub fn key_text(&self, key: NodeId) -> &str {
         match self.node(key).map(|node| &node.kind) {
             Some(NodeKind::Scalar(scalar)) => scalar.text(),
@@ -285,14 +280,14 @@ impl Document {
 
     /// Follows a JSON pointer as far as it exists, and returns the key and the value there.
     fn resolve_pointer(&self, from: NodeId, pointer: &str) -> (NodeId, NodeId) {
-        let mut found = (from, from);
+        let mut pair = (from, from);
         for step in segments(pointer) {
-            match self.entry_at_segment(found.1, &step) {
-                Some(next) => found = next,
+            match self.entry_at_segment(pair.1, &step) {
+                Some(next) => pair = next,
                 None => break,
             }
         }
-        found
+        pair
     }
 }
 
@@ -347,7 +342,7 @@ impl Documents {
         self.get(at.file).map_or(Value::Null, |document| document.json_as_spelled(NodeId(at.node)))
     }
 
-    /// The keys that lead to where a span begins, joined by `/`; empty in a file that is no document.
+    /// The keys that lead to where a span begins, joined by `/`; empty in a file that is not a document.
     pub fn key_path(&self, at: Span) -> String {
         self.get(at.file).map(|document| document.keys_around(at.start).join("/")).unwrap_or_default()
     }

@@ -25,19 +25,19 @@ pub struct NewEntry<'a> {
     pub flow: Option<&'a str>,
 }
 
-/// Where the entry stands in the file.
+/// Where the entry is in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Insertion {
     /// The offset in the text.
     pub at: usize,
-    /// What stands there.
+    /// What is there.
     pub text: String,
 }
 
 /// Why an entry cannot be added to a text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InsertError {
-    /// The text is no YAML.
+    /// The text is not YAML.
     #[error("it is not valid YAML")]
     Syntax,
     /// The map has the key.
@@ -46,7 +46,7 @@ pub enum InsertError {
     /// A map in braces.
     #[error("{0} is written in braces")]
     Flow(String),
-    /// The map stands elsewhere, at its anchor.
+    /// The map is elsewhere, at its anchor.
     #[error("{0} is an alias")]
     Alias(String),
     /// Not a map.
@@ -60,7 +60,7 @@ pub enum InsertError {
 /// Finds the place of an entry in the text of a YAML file (without a byte order mark).
 ///
 /// # Errors
-/// There is no place of which it is certain that nothing else changes its value.
+/// No place is certain to change no other value.
 pub fn insert_entry(text: &str, entry: &NewEntry<'_>) -> Result<Insertion, InsertError> {
     let document = parse_text(text).ok_or(InsertError::Syntax)?;
     let layout = Layout { text, document: &document };
@@ -114,11 +114,11 @@ impl Layout<'_> {
             Some(first) => self.column_of(first).ok_or_else(layout)?,
             None => 0,
         };
-        let Some(found) = root.iter().find(|found| self.document.key_text(found.key) == entry.section) else {
+        let Some(section) = root.iter().find(|section| self.document.key_text(section.key) == entry.section) else {
             return Ok(self.place_section(&root, column, entry));
         };
-        let children = match (self.map_at(found.value, self.start_of(found.key)), entry.flow) {
-            (Err(NotBlockMap::Flow), Some(flow)) => return self.place_in_braces(found.value, flow, entry),
+        let children = match (self.map_at(section.value, self.start_of(section.key)), entry.flow) {
+            (Err(NotBlockMap::Flow), Some(flow)) => return self.place_in_braces(section.value, flow, entry),
             (children, _) => children.map_err(|why| why.within_section(entry.section))?,
         };
         if children.iter().any(|child| self.document.key_text(child.key) == entry.name) {
@@ -129,11 +129,11 @@ impl Layout<'_> {
             None => column + DEFAULT_INDENT,
         };
         let lines = indented(entry.text, child_column, child_column - column);
-        let at = self.end_of_content(self.region_of(found, &root), child_column);
+        let at = self.end_of_content(self.region_of(section, &root), child_column);
         Ok(self.insertion(at, self.is_spaced(&children), &lines))
     }
 
-    /// The place of an entry in braces: behind the others.
+    /// The place of an entry in braces: after the others.
     fn place_in_braces(&self, map: NodeId, flow: &str, entry: &NewEntry<'_>) -> Result<Insertion, InsertError> {
         let children = self.document.entries_of(map).unwrap_or_default();
         if children.iter().any(|child| self.document.key_text(child.key) == entry.name) {
@@ -146,7 +146,7 @@ impl Layout<'_> {
         }
     }
 
-    /// The place of a section that is not there: behind the others, before the tests.
+    /// The place of a missing section: after the others, before the tests.
     fn place_section(&self, root: &[MapEntry], column: usize, entry: &NewEntry<'_>) -> Insertion {
         let others = root.iter().rev().find(|other| self.document.key_text(other.key) != "tests");
         let at = match others.or(root.last()) {
@@ -170,7 +170,7 @@ impl Layout<'_> {
         if self.text.get(start..).is_some_and(|rest| rest.starts_with('{')) {
             return Err(NotBlockMap::Flow);
         }
-        // What `<<` merges stands elsewhere: above the map, or deeper in it.
+        // What `<<` merges is elsewhere: above the map, or deeper in it.
         entries.retain(|entry| self.start_of(entry.key) >= start);
         entries.sort_by_key(|entry| self.start_of(entry.key));
         let column = entries.first().and_then(|first| self.column_of(first));
@@ -190,7 +190,7 @@ impl Layout<'_> {
         self.text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |line_break| line_break + 1)
     }
 
-    /// The line on which what stands behind an offset begins, or the end of the text.
+    /// The line where what follows an offset begins, or the end of the text.
     pub(super) fn next_line_after(&self, offset: usize) -> usize {
         self.document.next_start(offset).map_or(self.text.len(), |next| self.line_start(next).max(offset))
     }
@@ -209,7 +209,7 @@ impl Layout<'_> {
         self.line_start(key)..next.map_or(self.text.len(), |next| self.line_start(next))
     }
 
-    /// Whether an empty line stands before the last of several entries, or before the comments above it.
+    /// Whether an empty line comes before the last of several entries, or before the comments above it.
     fn is_spaced(&self, entries: &[MapEntry]) -> bool {
         let [_, .., last] = entries else { return false };
         let above = self.text.get(..self.line_start(self.start_of(last.key))).unwrap_or_default();
@@ -251,7 +251,7 @@ impl Layout<'_> {
     }
 }
 
-/// Why a node is no block map.
+/// Why a node is not a block map.
 pub(super) enum NotBlockMap {
     Flow,
     Alias,

@@ -3,16 +3,15 @@
 /// Keys, each with its names in other formats.
 const SYNONYMS: &[(&str, &[&str])] = &[
     ("arguments", &["args", "params", "parameters", "input", "inputs", "variables", "vars"]),
-    ("exec", &["command", "cmd", "program"]),
+    ("exec", &["command", "cmd", "program", "entrypoint", "argv"]),
     ("text", &["content", "template", "prompt", "body"]),
     ("description", &["desc", "summary", "help", "doc"]),
     ("inputSchema", &["input_schema", "schema"]),
     ("result", &["output", "returns"]),
     ("run", &["steps", "action", "handler"]),
     ("when", &["if", "condition"]),
-    ("id", &["register"]),
-    ("each", &["loop", "with_items", "foreach"]),
-    ("cwd", &["workdir", "working_dir", "working-directory", "workingDirectory", "chdir"]),
+    ("each", &["loop", "foreach"]),
+    ("cwd", &["workdir", "working_dir", "working-directory", "workingDirectory"]),
     ("env", &["environment"]),
     ("enum", &["values", "options", "choices", "allowed"]),
     ("minimum", &["min"]),
@@ -22,7 +21,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("url", &["uri", "endpoint", "base_url", "baseUrl", "base"]),
     ("mimeType", &["mime", "contentType", "content_type"]),
     ("query", &["params", "search"]),
-    ("json", &["data", "payload"]),
+    ("json", &["data", "payload", "requestBody", "request_body"]),
     ("contains", &["includes", "include", "has", "text", "output", "content"]),
     ("equals", &["equal", "exact", "is"]),
     ("matches", &["regex", "regexp", "pattern"]),
@@ -36,26 +35,22 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("if", &["when", "condition"]),
     ("then", &["args", "arguments", "do"]),
     ("log", &["print"]),
-    ("onFail", &["on_failure", "onFailure", "on_error", "rescue", "catch"]),
+    ("onFail", &["on_failure", "onFailure", "on_error", "catch"]),
     ("title", &["label", "displayName", "display_name"]),
     ("allowedOrigins", &["origins", "allowed_origins"]),
     ("include", &["imports", "import", "extends", "includes"]),
-    ("json", &["requestBody", "request_body"]),
     ("outputSchema", &["output_schema", "outputs"]),
-    ("exec", &["entrypoint", "argv"]),
 ];
 
 /// The known key that is called by another name elsewhere.
 pub fn correct_key(key: &str, known: &'static [&'static str]) -> Option<&'static str> {
-    let mut meant = SYNONYMS.iter().filter(|(_, others)| others.contains(&key)).map(|(name, _)| *name);
+    let mut meant = SYNONYMS.iter().filter(|(_, synonyms)| synonyms.contains(&key)).map(|(name, _)| *name);
     meant.find_map(|meant| known.iter().find(|name| **name == meant)).copied()
 }
 
 /// Keys without an equal, each with a key of the map where they are found, and what to do instead.
 const REMARKS: &[(&str, &str, &str)] = &[
     ("retries", "exec", "a program runs once; a request repeats with `retry: { attempts: 3 }` in `http`"),
-    ("become", "exec", "remove it: programs run as the user who runs folio"),
-    ("sudo", "exec", "remove it: programs run as the user who runs folio"),
     ("docker", "exec", "write `exec: [docker, run, --rm, IMAGE, PROGRAM]`"),
     ("image", "exec", "write `exec: [docker, run, --rm, IMAGE, PROGRAM]`"),
     (
@@ -102,6 +97,6 @@ const REMARKS: &[(&str, &str, &str)] = &[
 
 /// What to do about a key that has no equal.
 pub(super) fn remark(key: &str, known: &[&str]) -> Option<&'static str> {
-    let found = REMARKS.iter().find(|(written, owner, _)| *written == key && known.contains(owner))?;
-    Some(found.2)
+    let (_, _, help) = REMARKS.iter().find(|(name, owner, _)| *name == key && known.contains(owner))?;
+    Some(help)
 }

@@ -12,9 +12,7 @@ use super::pointer::segments;
 /// A key with its value, as it is written.
 #[derive(Debug, Clone, Copy)]
 pub struct NewPair<'a> {
-    /// The key.
     pub key: &'a str,
-    /// The value.
     pub value: &'a Value,
     /// Both in lines that are not indented, for a map with a key on each line.
     pub block: &'a str,
@@ -25,12 +23,12 @@ pub struct NewPair<'a> {
 /// Adds a pair to the map at a JSON pointer, and returns the text with it.
 ///
 /// # Errors
-/// There is no place of which it is certain that nothing else changes its value.
+/// No place is certain to change no other value.
 pub fn add_pair(text: &str, map: &str, pair: &NewPair<'_>) -> Result<String, InsertError> {
     edit(text, map, |found| found.add(pair), |fields| drop(fields.insert(pair.key.to_owned(), pair.value.clone())))
 }
 
-/// Puts a pair in the place of the one with `key`, or removes that.
+/// Replaces the pair with `key`, or removes it.
 ///
 /// # Errors
 /// As for [`add_pair`].
@@ -61,16 +59,16 @@ fn edit(
 ) -> Result<String, InsertError> {
     let document = parse_text(text).ok_or(InsertError::Syntax)?;
     let layout = || InsertError::Layout(segments(pointer).last().unwrap_or_default());
-    let found = MapText::find(text, &document, pointer).and_then(|map| place(&map)).ok_or_else(layout)?;
+    let edit = MapText::find(text, &document, pointer).and_then(|map| place(&map)).ok_or_else(layout)?;
     let mut after = text.to_owned();
-    after.replace_range(found.range, &found.text);
+    after.replace_range(edit.range, &edit.text);
     let mut expected = document.json(document.root());
     expected.pointer_mut(pointer).and_then(Value::as_object_mut).map(change).ok_or_else(layout)?;
-    let is_right = json_of(&after).is_some_and(|found| found == expected);
+    let is_right = json_of(&after).is_some_and(|json| json == expected);
     is_right.then_some(after).ok_or_else(layout)
 }
 
-/// A text in the place of a range.
+/// A text for a range.
 struct TextChange {
     range: Range<usize>,
     text: String,
@@ -150,12 +148,12 @@ impl<'a> MapText<'a> {
         Some(TextChange { range, text: String::new() })
     }
 
-    /// Puts lines in the place of a pair on its own line. A comment behind it gets a line above.
+    /// Replaces a pair on its own line by lines. A comment after it gets a line above.
     fn replace_lines(&self, range: Range<usize>, replacement: Option<&NewPair<'_>>) -> Option<TextChange> {
         let line_start = self.layout.line_start(range.start);
         let indent = self.text().get(line_start..range.start)?;
-        let behind = self.text().get(range.end..)?;
-        let rest = behind.get(..behind.find('\n').unwrap_or(behind.len()))?;
+        let after = self.text().get(range.end..)?;
+        let rest = after.get(..after.find('\n').unwrap_or(after.len()))?;
         let comment = rest.trim();
         if !(comment.is_empty() || comment.starts_with('#')) {
             return None;

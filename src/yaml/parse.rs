@@ -20,14 +20,14 @@ const MAX_ALIASED_NODES: u64 = 250_000;
 /// Decodes UTF-8 (a byte order mark is skipped), or reports the encoding that the bytes seem to have.
 pub fn decode(bytes: &[u8], path: &str, report: &mut Report) -> Option<FileId> {
     let bare = bytes_without_byte_order_mark(bytes);
-    let other = match bytes {
+    let wide_encoding = match bytes {
         [0xFF, 0xFE, ..] => Some("UTF-16 (little-endian)"),
         [0xFE, 0xFF, ..] => Some("UTF-16 (big-endian)"),
         [_, 0, _, 0, ..] => Some("UTF-16 (little-endian)"),
         [0, _, 0, _, ..] => Some("UTF-16 (big-endian)"),
         _ => None,
     };
-    let (encoding, at) = match (other, std::str::from_utf8(bare)) {
+    let (encoding, at) = match (wide_encoding, std::str::from_utf8(bare)) {
         (None, Ok(text)) => return Some(report.sources.add(path, text)),
         (Some(encoding), _) => (encoding, 0),
         (None, Err(error)) => ("Latin-1 or Windows-1252", error.valid_up_to()),
@@ -143,19 +143,17 @@ pub fn parse_json(file: FileId, report: &mut Report) -> Option<Document> {
     match TreeBuilder::new(file, &spaced, &mut silent).build(&spaced) {
         Some(document) if document.json(document.root) == value => Some(document),
         // What YAML cannot express (a surrogate pair) keeps its value and loses its inner positions.
-        _ => Some(without_positions(file, &value)),
+        _ => {
+            let mut document = Document::new(file);
+            document.root = add_without_position(&mut document, &value);
+            Some(document)
+        }
     }
 }
 
 fn offset_of(text: &str, line: usize, column: usize) -> usize {
     let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     (start + column.saturating_sub(1)).min(text.len())
-}
-
-fn without_positions(file: FileId, value: &Value) -> Document {
-    let mut document = Document::new(file);
-    document.root = add_without_position(&mut document, value);
-    document
 }
 
 fn add_without_position(document: &mut Document, value: &Value) -> NodeId {
@@ -260,7 +258,9 @@ impl<'a> TreeBuilder<'a> {
             let (event, span) = match event {
                 Ok(event) => event,
                 Err(error) => {
-                    self.report_syntax(&error.to_string(), error.marker().byte_offset().unwrap_or(0));
+                    let open = self.open.iter().rev().find(|open| open.flow).map(|open| open.start);
+                    let at = error.marker().byte_offset().unwrap_or(0);
+                    self.report_syntax_error(explain(self.text, error.kind(), at, open));
                     return None;
                 }
             };
@@ -284,15 +284,6 @@ impl<'a> TreeBuilder<'a> {
         Span::new(self.document.file, range.start, range.end)
     }
 
-    /// Reports an error of the parser, without the position in its message.
-    fn report_syntax(&mut self, message: &str, at: usize) {
-        let message = [" at byte", " at line", " at char"]
-            .iter()
-            .fold(message, |message, position| message.split(position).next().unwrap_or(message));
-        let open = self.open.iter().rev().find(|open| open.flow).map(|open| open.start);
-        self.report_syntax_error(explain(self.text, message, at, open));
-    }
-
     fn report_syntax_error(&mut self, error: SyntaxError) {
         let SyntaxError { range, message, help, replacement, suggestion, noticed_at } = error;
         let suggestion = suggestion.map(|(range, text)| (self.span(range), text));
@@ -314,7 +305,11 @@ impl<'a> TreeBuilder<'a> {
     fn handle_event(&mut self, event: Event<'_>, range: Range<usize>) -> Option<()> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                let value = resolve_scalar(&text, style, tag.as_deref());
+                let is_text = tag.as_deref().is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix() == "str");
+                let value = match style {
+                    ScalarStyle::Plain if !is_text => resolve(&text),
+                    _ => Value::String(text.to_string()),
+                };
                 self.refuse_tag(tag.as_deref(), range.clone());
                 let node = self.scalar(&text, style, value, range);
                 self.attach(node, 1, anchor)
@@ -445,12 +440,12 @@ impl<'a> TreeBuilder<'a> {
     /// Refuses a key with a blank that YAML takes for a letter: it is not the key that its author sees.
     fn refuse_odd_blank(&mut self, key: NodeId) -> Option<()> {
         let span = self.document.location(key).span();
-        let written = self.text.get(span.start as usize..span.end as usize).filter(|written| !written.is_ascii());
-        let is_plain = |written: &&str| *written == self.document.key_text(key) && !written.starts_with(['"', '\'']);
-        let Some(found) = written.filter(is_plain).and_then(|written| odd_blank(&format!("{written}:"))) else {
+        let raw = self.text.get(span.start as usize..span.end as usize).filter(|raw| !raw.is_ascii());
+        let is_plain = |raw: &&str| *raw == self.document.key_text(key) && !raw.starts_with(['"', '\'']);
+        let Some(blank) = raw.filter(is_plain).and_then(|raw| odd_blank(&format!("{raw}:"))) else {
             return Some(());
         };
-        self.report_syntax_error(found.moved_by(span.start as usize).into());
+        self.report_syntax_error(blank.moved_by(span.start as usize));
         None
     }
 
@@ -497,10 +492,10 @@ impl<'a> TreeBuilder<'a> {
             Some(NodeKind::List(items)) => items.clone(),
             _ => vec![merge.value],
         };
-        let mut found = Vec::new();
+        let mut entries_of_all = Vec::new();
         for source in list {
             match self.document.node(source).map(|node| &node.kind) {
-                Some(NodeKind::Map(entries)) => found.extend(entries.iter().copied()),
+                Some(NodeKind::Map(entries)) => entries_of_all.extend(entries.iter().copied()),
                 _ => {
                     let span = self.document.location(merge.key).span();
                     self.report.error(
@@ -511,13 +506,8 @@ impl<'a> TreeBuilder<'a> {
                 }
             }
         }
-        found
+        entries_of_all
     }
-}
-
-fn resolve_scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
-    let forced = tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix() == "str");
-    if style == ScalarStyle::Plain && !forced { resolve(text) } else { Value::String(text.to_owned()) }
 }
 
 /// What to write instead of a tag of another program.

@@ -11,7 +11,7 @@ use super::insert::{InsertError, Layout, NotBlockMap, parse_text};
 /// `keeps_map`. `None` if there is no such entry.
 ///
 /// # Errors
-/// There are no lines of which it is certain that they are the entry alone.
+/// No lines are certain to be the entry alone.
 pub fn remove_entry(text: &str, section: &str, name: &str, keeps_map: bool) -> Result<Option<String>, InsertError> {
     let document = parse_text(text).ok_or(InsertError::Syntax)?;
     let mut expected = document.json(document.root());
@@ -49,21 +49,21 @@ impl Layout<'_> {
         let layout = || InsertError::Layout(section.to_owned());
         let root = self.map_at(self.document.root(), 0).map_err(|why| why.within_section("the file"))?;
         let is_named = |entry: &&MapEntry, name: &str| self.document.key_text(entry.key) == name;
-        let found = root.iter().find(|entry| is_named(entry, section)).ok_or_else(layout)?;
-        let (children, is_flow) = match self.map_at(found.value, self.start_of(found.key)) {
+        let owner = root.iter().find(|entry| is_named(entry, section)).ok_or_else(layout)?;
+        let (children, is_flow) = match self.map_at(owner.value, self.start_of(owner.key)) {
             Ok(children) => (children, false),
-            Err(NotBlockMap::Flow) => (self.document.entries_of(found.value).unwrap_or_default(), true),
+            Err(NotBlockMap::Flow) => (self.document.entries_of(owner.value).unwrap_or_default(), true),
             Err(why) => return Err(why.within_section(section)),
         };
         let at = children.iter().position(|child| is_named(&child, name)).ok_or_else(layout)?;
         Ok(match (children.len(), is_flow) {
             (1, true) if keeps_map => {
-                self.only_entry(found.value, children.first().ok_or_else(layout)?).map(|range| vec![range])
+                self.only_entry(owner.value, children.first().ok_or_else(layout)?).map(|range| vec![range])
             }
-            (1, true) => self.lines_of(found, &root).map(|lines| vec![lines]),
-            (1, false) if !keeps_map => self.lines_but_comments(found, &root, &children),
+            (1, true) => self.lines_of(owner, &root).map(|lines| vec![lines]),
+            (1, false) if !keeps_map => self.lines_but_comments(owner, &root, &children),
             (_, true) => self.flow_range(&children, at).map(|range| vec![range]),
-            (_, false) => self.child_lines(found, &root, &children, at).map(|lines| vec![lines]),
+            (_, false) => self.child_lines(owner, &root, &children, at).map(|lines| vec![lines]),
         })
     }
 
@@ -117,7 +117,7 @@ impl Layout<'_> {
         if is_empty { lines.start - above.len() - 1..lines.end } else { lines }
     }
 
-    /// The only entry in braces, with a space on both sides, or with all that stands between them but spaces.
+    /// The only entry in braces, with a space on both sides, or with only spaces between them.
     fn only_entry(&self, map: NodeId, entry: &MapEntry) -> Option<Range<usize>> {
         let (start, end) = (self.start_of(map), self.end_of(map));
         let inner = self.text.get(start..end)?.strip_prefix('{')?.strip_suffix('}')?;

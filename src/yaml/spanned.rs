@@ -13,9 +13,7 @@ use crate::diagnostic::FileId;
 /// A value and its location. Compares and hashes as the value alone.
 #[derive(Debug, Clone)]
 pub struct Spanned<T> {
-    /// The value.
     pub value: T,
-    /// Its location.
     pub location: Location,
 }
 

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::missing_space::MissingSpace;
+use serde_yaml::granit_parser::ErrorKind;
+
 use super::{syntax_indentation, syntax_quote};
 use crate::diagnostic::nearest;
 
@@ -29,17 +30,19 @@ impl SyntaxError {
     pub(super) fn help(self, help: impl Into<String>) -> SyntaxError {
         SyntaxError { help: Some(help.into()), ..self }
     }
-}
 
-impl From<MissingSpace> for SyntaxError {
-    fn from(found: MissingSpace) -> SyntaxError {
-        let help = found.help();
-        let error = SyntaxError::new(found.range, found.message).help(help);
-        SyntaxError { replacement: Some(found.replacement), ..error }
+    /// Adds what to write at the range.
+    pub(super) fn replaced_by(self, text: impl Into<String>) -> SyntaxError {
+        SyntaxError { replacement: Some(text.into()), ..self }
+    }
+
+    /// The same in a text that this one is a part of.
+    pub(super) fn moved_by(self, offset: usize) -> SyntaxError {
+        SyntaxError { range: self.range.start + offset..self.range.end + offset, ..self }
     }
 }
 
-/// The first line of a merge that is not resolved, where its three markers stand.
+/// The first line of a merge that is not resolved, if all of its three markers are there.
 pub(super) fn merge_marker(text: &str) -> Option<SyntaxError> {
     let ours = marker(text, 0, "<<<<<<< ")?;
     let middle = marker(text, ours, "=======")?;
@@ -55,55 +58,98 @@ fn marker(text: &str, from: usize, marker: &str) -> Option<usize> {
     starts.into_iter().find(|at| *at == 0 || text.get(..*at).is_some_and(|before| before.ends_with('\n')))
 }
 
-/// The mistake behind an error of the parser at an offset; `open` is where the innermost open `{` or `[` is.
-pub(super) fn explain(text: &str, message: &str, at: usize, open: Option<usize>) -> SyntaxError {
+/// The mistake that an error of the parser at an offset is about; `open` is where the innermost open `{` or `[` is.
+pub(super) fn explain(text: &str, kind: &ErrorKind, at: usize, open: Option<usize>) -> SyntaxError {
     let line = line_at(text, at);
-    let found = syntax_indentation::tab(text, &line, message)
-        .or_else(|| syntax_indentation::blank_or_joined_key(text, message, at, &line))
-        .or_else(|| syntax_quote::explain(text, message, at))
-        .or_else(|| if message.contains("quote") { unclosed_quote(text, at) } else { None })
-        .or_else(|| unclosed_bracket(text, message, at, open))
-        .or_else(|| undefined_anchor(text, message, at))
-        .or_else(|| block_mark(text, message, at))
+    let error = syntax_indentation::tab(text, &line, is_about_tab(kind))
+        .or_else(|| syntax_indentation::blank_or_joined_key(text, kind, at, &line))
+        .or_else(|| explain_kind(text, kind, at, open))
         .or_else(|| unquoted_text(text, &line))
-        .or_else(|| syntax_indentation::explain(text, message, &line));
-    found.unwrap_or_else(|| {
-        let error = SyntaxError::new(at..at, format!("invalid YAML: {message}"));
-        match plain_help(message) {
-            Some(help) => error.help(help),
-            None => error,
-        }
+        .or_else(|| syntax_indentation::explain(text, kind, &line));
+    error.unwrap_or_else(|| {
+        let error = SyntaxError::new(at..at, format!("invalid YAML: {kind}"));
+        SyntaxError { help: help_for(kind).map(str::to_owned), ..error }
     })
 }
 
-fn plain_help(message: &str) -> Option<&'static str> {
-    const HELP: &[(&str, &str)] = &[
-        ("unknown anchor", "quote a text that begins with `*`"),
-        ("misplaced bracket", "remove it: there is no matching opening bracket"),
-        ("mapping values are not allowed", "quote a text with `: ` in it"),
-        ("mapping keys are not allowed", "quote a text that begins with `? `"),
-        ("expected ',' or", "separate entries by commas, and quote a text with `: `, `,` or a bracket in it"),
-        ("expected node content", "write a value between the commas, and quote a text that begins with a sign"),
-        ("did not find expected key", "indent all keys of a map by the same number of spaces"),
-        ("did not find expected '-'", "indent all items of a list by the same number of spaces"),
-        ("simple key expected", "write a key as `key: value`"),
-        ("comments must be separated", "write a space before `#`"),
-        ("wrongly indented line in block scalar", "indent each line of the text by the same number of spaces"),
-        ("invalid indentation", "indent it by more spaces than its key"),
-        ("alphabetic or numeric character", "quote a text that begins with `&` or `*`"),
-        ("document indicator", "close the quote, or indent the line"),
-        ("indentation indicator equal to 0", "write `|` without a number"),
-        ("tab", "indent with spaces; YAML does not allow tabs in indentation"),
-    ];
-    HELP.iter().find(|(part, _)| message.contains(part)).map(|(_, help)| *help)
+/// The mistake that an error of this kind alone is about.
+fn explain_kind(text: &str, kind: &ErrorKind, at: usize, open: Option<usize>) -> Option<SyntaxError> {
+    match kind {
+        ErrorKind::UnknownQuotedScalarEscape | ErrorKind::InvalidQuotedScalarHexEscape => {
+            syntax_quote::unknown_escape(text, at, false)
+        }
+        ErrorKind::InvalidLowSurrogateHexEscape
+        | ErrorKind::InvalidLowSurrogate
+        | ErrorKind::MissingLowSurrogate
+        | ErrorKind::UnpairedLowSurrogate => syntax_quote::unknown_escape(text, at, true),
+        ErrorKind::InvalidTrailingSingleQuotedScalar | ErrorKind::InvalidTrailingDoubleQuotedScalar => {
+            syntax_quote::text_after_quote(text, at)
+        }
+        ErrorKind::UnclosedQuotedScalar
+        | ErrorKind::DocumentIndicatorInQuotedScalar
+        | ErrorKind::InvalidQuotedScalarIndent => unclosed_quote(text, at),
+        ErrorKind::MismatchedFlowCollectionEnd { .. } => {
+            unclosed_bracket(text, at, bracket_at(text, at).or_else(|| find_open_bracket(text, at)).or(open))
+        }
+        ErrorKind::UnclosedFlowCollection { .. }
+        | ErrorKind::UnexpectedEofFlowMapping
+        | ErrorKind::UnexpectedEofImplicitFlowMapping
+        | ErrorKind::UnexpectedEofFlowSequence
+        | ErrorKind::ExpectedFlowMappingSeparator
+        | ErrorKind::ExpectedFlowSequenceSeparator
+        | ErrorKind::FlowMappingValueAdjacentCollection => {
+            let is_named = matches!(kind, ErrorKind::UnclosedFlowCollection { .. });
+            let named = bracket_at(text, at).filter(|_| is_named);
+            // An open bracket on the same line may well be closed on a later one.
+            let above = |start: &usize| *start < line_at(text, at).start;
+            unclosed_bracket(text, at, named.or_else(|| find_open_bracket(text, at).or(open).filter(above)))
+        }
+        ErrorKind::UnknownAnchor => undefined_anchor(text, at),
+        ErrorKind::BlockSequenceEntryNotAllowed | ErrorKind::BlockEntryInFlowCollection => item_after_key(text, at),
+        ErrorKind::InvalidBlockScalarHeader => text_after_block_sign(text, at),
+        _ => None,
+    }
 }
 
-/// An alias that stands alone, so that no text was meant.
-fn undefined_anchor(text: &str, message: &str, at: usize) -> Option<SyntaxError> {
-    let rest = text.get(at..)?.strip_prefix('*').filter(|_| message.contains("unknown anchor"))?;
+/// Whether the parser stumbled over a tab.
+fn is_about_tab(kind: &ErrorKind) -> bool {
+    use ErrorKind::{TabAtBlockScalarStart, TabInBlockIndentation, TabInIndentation, TabInPlainScalar, TabNotAllowed};
+    matches!(kind, TabAtBlockScalarStart | TabInBlockIndentation | TabInIndentation | TabInPlainScalar | TabNotAllowed)
+}
+
+/// What to do about an error that only the parser can describe.
+fn help_for(kind: &ErrorKind) -> Option<&'static str> {
+    Some(match kind {
+        ErrorKind::UnknownAnchor => "quote a text that begins with `*`",
+        ErrorKind::MisplacedFlowCollectionEnd => "remove it: there is no matching opening bracket",
+        ErrorKind::MappingValueNotAllowed => "quote a text with `: ` in it",
+        ErrorKind::MappingKeyNotAllowed => "quote a text that begins with `? `",
+        ErrorKind::ExpectedFlowMappingSeparator | ErrorKind::ExpectedFlowSequenceSeparator => {
+            "separate entries by commas, and quote a text with `: `, `,` or a bracket in it"
+        }
+        ErrorKind::ExpectedNodeContent => "write a value between the commas, and quote a text that begins with a sign",
+        ErrorKind::ExpectedBlockMappingKey => "indent all keys of a map by the same number of spaces",
+        ErrorKind::ExpectedBlockSequenceEntry => "indent all items of a list by the same number of spaces",
+        ErrorKind::SimpleKeyExpected => "write a key as `key: value`",
+        ErrorKind::CommentNotSeparated => "write a space before `#`",
+        ErrorKind::InvalidBlockScalarIndent => "indent each line of the text by the same number of spaces",
+        ErrorKind::InvalidIndentation | ErrorKind::InvalidQuotedScalarIndent | ErrorKind::InvalidFlowScalarIndent => {
+            "indent it by more spaces than its key"
+        }
+        ErrorKind::MissingAnchorOrAliasName => "quote a text that begins with `&` or `*`",
+        ErrorKind::DocumentIndicatorInQuotedScalar => "close the quote, or indent the line",
+        ErrorKind::ZeroBlockScalarIndent => "write `|` without a number",
+        kind if is_about_tab(kind) => "indent with spaces; YAML does not allow tabs in indentation",
+        _ => return None,
+    })
+}
+
+/// An alias that is alone, so that no text was meant.
+fn undefined_anchor(text: &str, at: usize) -> Option<SyntaxError> {
+    let rest = text.get(at..)?.strip_prefix('*')?;
     let name = rest.split(|c: char| c.is_whitespace() || ",]}".contains(c)).next()?;
-    let behind = rest.get(name.len()..)?.lines().next().unwrap_or_default().trim_start();
-    let is_alone = behind.is_empty() || behind.starts_with([',', ']', '}', '#']);
+    let after = rest.get(name.len()..)?.lines().next().unwrap_or_default().trim_start();
+    let is_alone = after.is_empty() || after.starts_with([',', ']', '}', '#']);
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
     if !is_alone || !is_name {
         return None;
@@ -116,31 +162,39 @@ fn undefined_anchor(text: &str, message: &str, at: usize) -> Option<SyntaxError>
     let help = match nearest(name, above.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `*{near}`?"),
         None if defined(rest).iter().any(|below| below == name) => {
-            format!("`&{name}` stands below: an anchor stands above its aliases")
+            format!("`&{name}` is below: an anchor comes before its aliases")
         }
         None => format!("define it above as `&{name}`, or quote a text that begins with `*`"),
     };
     Some(SyntaxError::new(at..at + 1 + name.len(), format!("undefined anchor `{name}`")).help(help))
 }
 
-/// A dash behind a key, or a text behind `|` or `>`, which belong on lines of their own.
-fn block_mark(text: &str, message: &str, at: usize) -> Option<SyntaxError> {
-    let written = text.get(at..)?.lines().next()?.split(" #").next()?.trim_end();
-    let mark = written.chars().next()?;
-    let quoted = serde_json::Value::from(written).to_string();
-    let (words, help) = match mark {
-        '-' if message.contains("block sequence entries") || message.contains("only valid inside a block") => (
-            "a list item behind a key".to_owned(),
-            "write each item on a line of its own below the key, or the list as `[a, b]`; quote it if it is a text",
-        ),
-        '|' | '>' if message.contains("expected comment or line break") => {
-            (format!("text behind `{mark}`"), "write the text on the lines below, indented; quote it if it is one text")
-        }
-        _ => return None,
-    };
-    let in_brackets = written.contains([']', '}']);
-    let help = if in_brackets { help.to_owned() } else { format!("{help}: `{quoted}`") };
-    Some(SyntaxError::new(at..at + written.len(), words).help(help))
+/// A dash after a key, whose item belongs on a line of its own.
+fn item_after_key(text: &str, at: usize) -> Option<SyntaxError> {
+    let item = value_at(text, at).filter(|item| item.starts_with('-'))?;
+    let help = "write each item on a line of its own below the key, or the list as `[a, b]`; quote it if it is a text";
+    Some(SyntaxError::new(at..at + item.len(), "a list item after a key").help(with_quoted(help, item)))
+}
+
+/// A text after `|` or `>`, which belongs on the lines below.
+fn text_after_block_sign(text: &str, at: usize) -> Option<SyntaxError> {
+    let value = value_at(text, at).filter(|value| value.starts_with(['|', '>']))?;
+    let message = format!("text after `{}`", value.get(..1)?);
+    let help = "write the text on the lines below, indented; quote it if it is one text";
+    Some(SyntaxError::new(at..at + value.len(), message).help(with_quoted(help, value)))
+}
+
+/// The rest of a line without its comment.
+fn value_at(text: &str, at: usize) -> Option<&str> {
+    Some(text.get(at..)?.lines().next()?.split(" #").next()?.trim_end())
+}
+
+/// A help that shows the value in quotes, unless a bracket in it may belong to what is around it.
+fn with_quoted(help: &str, value: &str) -> String {
+    match value.contains([']', '}']) {
+        true => help.to_owned(),
+        false => format!("{help}: `{}`", serde_json::Value::from(value)),
+    }
 }
 
 /// The range of the line at an offset, without its line break.
@@ -187,25 +241,19 @@ fn find_open_quote(line: &str) -> Option<usize> {
     open.map(|(at, _)| at)
 }
 
-/// A bracket of an earlier line, or of this one if another one closes it.
-fn unclosed_bracket(text: &str, message: &str, at: usize, open: Option<usize>) -> Option<SyntaxError> {
-    let is_mismatch = message.contains("mismatched bracket");
-    let names_it = ["flow mapping", "flow sequence", "bracket", "expected ',' or"];
-    if !names_it.iter().any(|part| message.contains(part)) || message.contains("misplaced") {
-        return None;
-    }
-    let is_open = |start: &usize| text.get(*start..).is_some_and(|rest| rest.starts_with(['{', '[']));
-    let names_open = is_open(&at) && (is_mismatch || message.contains("unclosed"));
-    let start = if names_open { Some(at) } else { find_open_bracket(text, at).or(open) };
-    let start = start.filter(is_open)?;
-    if start >= line_at(text, at).start && !is_mismatch && !names_open {
-        return None;
-    }
+/// The bracket that nothing closes.
+fn unclosed_bracket(text: &str, at: usize, start: Option<usize>) -> Option<SyntaxError> {
+    let start = bracket_at(text, start?)?;
     let sign = text.get(start..)?.chars().next()?;
     let close = if sign == '{' { '}' } else { ']' };
     let error = SyntaxError::new(start..start + 1, format!("unclosed bracket `{sign}`"));
     let noticed_at = (start != at).then_some(at);
     Some(SyntaxError { noticed_at, ..error.help(format!("close it with `{close}`")) })
+}
+
+/// The offset, where a list or a map in flow style begins there.
+fn bracket_at(text: &str, at: usize) -> Option<usize> {
+    text.get(at..)?.starts_with(['{', '[']).then_some(at)
 }
 
 /// The innermost bracket that the lines before an offset leave open, from the last line on that is not indented.
@@ -234,8 +282,8 @@ fn find_open_bracket(text: &str, at: usize) -> Option<usize> {
     open.pop()
 }
 
-/// The bracket that closes a list or a map in flow style, if a text stands behind it: `[x] y`.
-fn text_behind_bracket(value: &str) -> Option<char> {
+/// The bracket that closes a list or a map in flow style, if a text follows: `[x] y`.
+fn text_after_bracket(value: &str) -> Option<char> {
     let open = value.chars().next()?;
     let close = if open == '[' { ']' } else { '}' };
     let mut depth = 0_usize;
@@ -271,8 +319,8 @@ fn unquoted_text(text: &str, line: &Range<usize>) -> Option<SyntaxError> {
     let dash = of_line.len() - of_line.trim_start().trim_start_matches("- ").len();
     let from = key_end.unwrap_or(dash);
     let start = from + of_line.get(from..)?.len() - of_line.get(from..)?.trim_start().len();
-    let written = of_line.get(start..)?;
-    let value = written.split(" #").next()?.trim_end();
+    let rest = of_line.get(start..)?;
+    let value = rest.split(" #").next()?.trim_end();
     let has_colon = value.contains(": ") || value.ends_with(':');
     let range = line.start + start..line.start + start + value.len();
     let inner = value.strip_prefix(['“', '”', '„']).and_then(|rest| rest.strip_suffix(['“', '”']));
@@ -280,7 +328,7 @@ fn unquoted_text(text: &str, line: &Range<usize>) -> Option<SyntaxError> {
     let reason = match value.chars().next()? {
         '"' | '\'' | '|' | '>' | '&' => return None,
         '[' | '{' if !value.starts_with("{{") => {
-            let words = text_behind_bracket(value).map(|sign| format!("text behind `{sign}`, where the value ends"))?;
+            let words = text_after_bracket(value).map(|sign| format!("text after `{sign}`, where the value ends"))?;
             return Some(SyntaxError::new(range, words).help(format!("quote it if it is a text: `{quoted}`")));
         }
         _ if key_end.is_some() && is_entry_of_collection(value) => {
@@ -293,5 +341,5 @@ fn unquoted_text(text: &str, line: &Range<usize>) -> Option<SyntaxError> {
         _ => return None,
     };
     let error = SyntaxError::new(range, reason).help(format!("write `{quoted}`, or use a block after `|`"));
-    Some(SyntaxError { replacement: Some(quoted), ..error })
+    Some(error.replaced_by(quoted))
 }

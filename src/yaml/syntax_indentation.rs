@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use serde_yaml::granit_parser::ErrorKind;
+
 use super::missing_space::{describe_blank, is_odd_blank, missing_space, odd_blank};
 use super::syntax_error::SyntaxError;
 
@@ -9,49 +11,47 @@ use super::syntax_error::SyntaxError;
 struct KeyLine<'a> {
     /// Where the line starts.
     start: usize,
-    /// How many spaces stand before it.
+    /// How many spaces come before it.
     indent: usize,
     /// The key, or the dash.
     name: &'a str,
-    /// Whether a value stands on the line.
+    /// Whether the line has a value.
     has_value: bool,
-    /// Whether nothing stands behind the key, so that the value is expected below.
+    /// Whether nothing follows the key, so that the value is expected below.
     is_empty: bool,
-    /// The column of its keys, which stand behind the dash of an item.
+    /// The column of its keys, which follow the dash of an item.
     column: usize,
 }
 
-/// A tab in the indentation of a line, or of the next one: a text that ends there is read to its end.
-pub(super) fn tab(text: &str, line: &Range<usize>, message: &str) -> Option<SyntaxError> {
+/// A tab in the indentation of a line; of the next one too where the parser stumbled over a tab, for it reads a text to
+/// its end.
+pub(super) fn tab(text: &str, line: &Range<usize>, is_known: bool) -> Option<SyntaxError> {
     let next = text.get(line.end..)?.split_inclusive('\n').scan(line.end, |end, line| {
         let start = *end;
         *end += line.len();
         Some((start, line))
     });
-    let next = next.skip(1).find(|(_, line)| !line.trim().is_empty()).filter(|_| message.contains("tab"));
-    let found =
-        [Some((line.start, text.get(line.clone())?)), next].into_iter().flatten().find_map(|(start, line)| {
-            let indentation = line.len() - line.trim_start_matches([' ', '\t']).len();
-            line.get(..indentation)?.find('\t').map(|at| start + at)
-        })?;
-    let error = SyntaxError::new(found..found + 1, "a tab in the indentation");
+    let next = next.skip(1).find(|(_, line)| !line.trim().is_empty()).filter(|_| is_known);
+    let at = [Some((line.start, text.get(line.clone())?)), next].into_iter().flatten().find_map(|(start, line)| {
+        let indentation = line.len() - line.trim_start_matches([' ', '\t']).len();
+        line.get(..indentation)?.find('\t').map(|at| start + at)
+    })?;
+    let error = SyntaxError::new(at..at + 1, "a tab in the indentation");
     Some(error.help("indent with spaces; YAML does not allow tabs in indentation"))
 }
 
-/// A blank that is no space to YAML, or a colon without one, behind which the parser reads a text on to a key that cannot
-/// stand there.
-pub(super) fn blank_or_joined_key(text: &str, message: &str, at: usize, line: &Range<usize>) -> Option<SyntaxError> {
+/// A blank that YAML does not take for a space, or a colon without one, after which the parser reads a text up to a key
+/// that cannot be there.
+pub(super) fn blank_or_joined_key(text: &str, kind: &ErrorKind, at: usize, line: &Range<usize>) -> Option<SyntaxError> {
     let of_line = text.get(line.clone())?;
-    if let Some(found) = odd_blank(of_line) {
-        return Some(found.moved_by(line.start).into());
+    if let Some(space) = odd_blank(of_line) {
+        return Some(space.moved_by(line.start));
     }
     let from = text.get(at..)?.trim_start_matches(|c: char| "|>+-".contains(c) || c.is_ascii_digit());
     if let Some(blank) = from.chars().next().filter(|c| is_odd_blank(*c)) {
         let start = text.len() - from.len();
-        let error = SyntaxError::new(
-            start..start + blank.len_utf8(),
-            format!("{} in the place of a space", describe_blank(blank)),
-        );
+        let error =
+            SyntaxError::new(start..start + blank.len_utf8(), format!("{} instead of a space", describe_blank(blank)));
         return Some(error.help("remove it, or write an ordinary space"));
     }
     let is_joined = |line: &str| {
@@ -59,32 +59,41 @@ pub(super) fn blank_or_joined_key(text: &str, message: &str, at: usize, line: &R
         let inner = inner.strip_prefix("- ").map_or(inner, |item| item.trim_start_matches(' '));
         Some((line.len() - inner.len(), missing_space(inner)?))
     };
-    if message.contains("simple key expected") {
-        return is_joined(of_line).map(|(column, found)| found.moved_by(line.start + column).into());
+    if *kind == ErrorKind::SimpleKeyExpected {
+        return is_joined(of_line).map(|(column, space)| space.moved_by(line.start + column));
     }
-    if !["mapping values are not allowed", "did not find expected"].iter().any(|part| message.contains(part)) {
+    let is_of_key = matches!(
+        kind,
+        ErrorKind::MappingValueNotAllowed
+            | ErrorKind::ExpectedBlockMappingKey
+            | ErrorKind::ExpectedBlockSequenceEntry
+            | ErrorKind::ExpectedFlowMappingSeparator
+            | ErrorKind::ExpectedNodeContent
+            | ErrorKind::ExpectedDocumentStart
+    );
+    if !is_of_key {
         return None;
     }
     let column = is_joined(of_line).map_or(of_line.len() - of_line.trim_start_matches(' ').len(), |(column, _)| column);
     let above = text.get(..line.start)?;
     let mut end = above.len();
-    for written in above.split_inclusive('\n').rev() {
-        end -= written.len();
-        let written = written.trim_end_matches(['\n', '\r']);
-        if let Some(found) = odd_blank(written) {
-            return (!is_in_block_text(text, end, written)).then(|| found.moved_by(end).into());
+    for line_above in above.split_inclusive('\n').rev() {
+        end -= line_above.len();
+        let line_above = line_above.trim_end_matches(['\n', '\r']);
+        if let Some(space) = odd_blank(line_above) {
+            return (!is_in_block_text(text, end, line_above)).then(|| space.moved_by(end));
         }
-        if let Some((at, found)) = is_joined(written).filter(|(at, _)| *at == column) {
-            return Some(found.moved_by(end + at).into());
+        if let Some((at, space)) = is_joined(line_above).filter(|(at, _)| *at == column) {
+            return Some(space.moved_by(end + at));
         }
-        if written.trim_start().starts_with('#') || KeyLine::read(end, written).is_some() {
+        if line_above.trim_start().starts_with('#') || KeyLine::read(end, line_above).is_some() {
             return None;
         }
     }
     None
 }
 
-/// Whether a line stands in a text after `|` or `>`.
+/// Whether a line is part of a text after `|` or `>`.
 fn is_in_block_text(text: &str, start: usize, line: &str) -> bool {
     let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
     let above = text.get(..start).unwrap_or_default().lines().rev();
@@ -92,23 +101,25 @@ fn is_in_block_text(text: &str, start: usize, line: &str) -> bool {
     holder.is_some_and(|holder| holder.trim_end().trim_end_matches(['-', '+']).ends_with(['|', '>']))
 }
 
-/// The mistake behind an error of the parser on a line, if it is the indentation of the line.
-pub(super) fn explain(text: &str, message: &str, line: &Range<usize>) -> Option<SyntaxError> {
-    let Some(found) = KeyLine::read(line.start, text.get(line.clone())?) else { return block_text(text, line) };
+/// The mistake that an error of the parser on a line is about, if it is the indentation of the line.
+pub(super) fn explain(text: &str, kind: &ErrorKind, line: &Range<usize>) -> Option<SyntaxError> {
+    let Some(key_line) = KeyLine::read(line.start, text.get(line.clone())?) else { return block_text(text, line) };
     let above = lines_above(text.get(..line.start)?);
-    let (column, words) = if message.contains("mapping values are not allowed") {
-        let nearest = above.first().filter(|above| above.has_value && above.column < found.indent)?;
-        (nearest.column, format!("`{}` is indented too far: `{}` has a value already", found.name, nearest.name))
-    } else if message.contains("did not find expected key") || message.contains("did not find expected '-'") {
-        let column = nearest_column(&above, found.indent)?;
-        if let Some(error) = sibling_of_its_parent(&above, &found) {
-            return Some(error);
+    let (column, message) = match kind {
+        ErrorKind::MappingValueNotAllowed => {
+            let nearest = above.first().filter(|above| above.has_value && above.column < key_line.indent)?;
+            (nearest.column, format!("`{}` is indented too far: `{}` has a value already", key_line.name, nearest.name))
         }
-        (column, format!("`{}` is indented by {}, unlike any line above", found.name, spaces(found.indent)))
-    } else {
-        return None;
+        ErrorKind::ExpectedBlockMappingKey | ErrorKind::ExpectedBlockSequenceEntry => {
+            let column = nearest_column(&above, key_line.indent)?;
+            if let Some(error) = sibling_of_its_parent(&above, &key_line) {
+                return Some(error);
+            }
+            (column, format!("`{}` is indented by {}, unlike any line above", key_line.name, spaces(key_line.indent)))
+        }
+        _ => return None,
     };
-    Some(found.indent_error(words, column))
+    Some(key_line.indent_error(message, column))
 }
 
 /// The lines of keys, from the last.
@@ -123,22 +134,22 @@ fn lines_above(text: &str) -> Vec<KeyLine<'_>> {
     lines
 }
 
-/// The first entry of a map that stands in the column of the map's own key, if the entries behind it, of which `found`
+/// The first entry of a map in the column of the map's own key, if the entries after it, of which `key_line`
 /// is one, are indented.
-fn sibling_of_its_parent(above: &[KeyLine<'_>], found: &KeyLine<'_>) -> Option<SyntaxError> {
-    let at = above.iter().position(|line| line.indent < found.indent)?;
+fn sibling_of_its_parent(above: &[KeyLine<'_>], key_line: &KeyLine<'_>) -> Option<SyntaxError> {
+    let at = above.iter().position(|line| line.indent < key_line.indent)?;
     let (first, parent) = (above.get(at)?, above.get(at + 1)?);
     let is_sibling = parent.is_empty && first.is_empty && first.indent == parent.column;
     is_sibling.then(|| {
-        let words = format!("`{}` is not indented below `{}`, and `{}` is", first.name, parent.name, found.name);
-        first.indent_error(words, found.indent)
+        let words = format!("`{}` is not indented below `{}`, and `{}` is", first.name, parent.name, key_line.name);
+        first.indent_error(words, key_line.indent)
     })
 }
 
 /// A line of a text after `|` or `>` that is not indented as the text is.
 fn block_text(text: &str, line: &Range<usize>) -> Option<SyntaxError> {
-    let written = text.get(line.clone())?;
-    let indent = written.len() - written.trim_start_matches(' ').len();
+    let of_line = text.get(line.clone())?;
+    let indent = of_line.len() - of_line.trim_start_matches(' ').len();
     let mut first = None;
     for above in text.get(..line.start)?.lines().rev().filter(|line| !line.trim().is_empty()) {
         let key = KeyLine::read(0, above);
@@ -153,7 +164,7 @@ fn block_text(text: &str, line: &Range<usize>) -> Option<SyntaxError> {
         }
         let start = line.start + indent;
         let message = format!("the text of `{}` is not indented as it should be", key.name);
-        let error = SyntaxError::new(start..start + written.trim().len(), message);
+        let error = SyntaxError::new(start..start + of_line.trim().len(), message);
         return Some(error.help(format!("indent each of its lines by {}", spaces(column))));
     }
     None

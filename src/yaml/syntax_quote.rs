@@ -1,17 +1,9 @@
-//! Explains errors of the parser about quotes: escapes that are none, and texts behind a closing quote.
+//! Explains errors of the parser about quotes: escapes that do not exist, and texts after a closing quote.
 
 use super::syntax_error::SyntaxError;
 
-/// The mistake behind an error about a quoted text. `at` is its opening quote, or what stands behind its closing one.
-pub(super) fn explain(text: &str, message: &str, at: usize) -> Option<SyntaxError> {
-    if message.contains("escape character") || message.contains("hexadecimal number") || message.contains("surrogate") {
-        return unknown_escape(text, at, message.contains("surrogate"));
-    }
-    message.contains("invalid trailing content after").then(|| text_behind_quote(text, at)).flatten()
-}
-
-/// A backslash in double quotes that is no escape of YAML, as in a regular expression or a path of Windows.
-fn unknown_escape(text: &str, at: usize, is_of_surrogate: bool) -> Option<SyntaxError> {
+/// A backslash that is not an escape of YAML, as in a regular expression or a path of Windows. The quote opens at `at`.
+pub(super) fn unknown_escape(text: &str, at: usize, is_of_surrogate: bool) -> Option<SyntaxError> {
     let inner = text.get(at..)?.strip_prefix('"')?;
     let mut wrong = None;
     let mut end = None;
@@ -39,14 +31,13 @@ fn unknown_escape(text: &str, at: usize, is_of_surrogate: bool) -> Option<Syntax
         format!("unknown escape `\\{escaped}` in double quotes"),
     );
     if escaped == '\'' {
-        let error = error.help("write `'`: in double quotes it needs no `\\`");
-        return Some(SyntaxError { replacement: Some("'".to_owned()), ..error });
+        return Some(error.help("write `'`: in double quotes it needs no `\\`").replaced_by("'"));
     }
-    let written = end.and_then(|end| inner.get(..end)).filter(|written| !written.contains(['\n', '"', '\'']));
-    let Some(written) = written else {
+    let content = end.and_then(|end| inner.get(..end)).filter(|content| !content.contains(['\n', '"', '\'']));
+    let Some(content) = content else {
         return Some(error.help("use single quotes, in which `\\` is a backslash, or write `\\\\`"));
     };
-    let quoted = format!("'{written}'");
+    let quoted = format!("'{content}'");
     let error = error.help(format!("use single quotes, in which `\\` is a backslash: `{quoted}`"));
     Some(SyntaxError { suggestion: Some((at..at + quoted.len(), quoted)), ..error })
 }
@@ -65,8 +56,8 @@ fn is_escape(rest: &str, is_of_surrogate: bool) -> bool {
     hex.is_some_and(|code| char::from_u32(code).is_some() || is_surrogate(code) && !is_of_surrogate)
 }
 
-/// A text that goes on behind a closing quote: an apostrophe in single quotes, a quotation in double ones.
-fn text_behind_quote(text: &str, at: usize) -> Option<SyntaxError> {
+/// A text that goes on after a closing quote: an apostrophe in single quotes, a quotation in double ones. It begins at `at`.
+pub(super) fn text_after_quote(text: &str, at: usize) -> Option<SyntaxError> {
     let start_of_line = text.get(..at)?.rfind('\n').map_or(0, |end| end + 1);
     let line = text.get(start_of_line..)?.lines().next()?;
     let before = text.get(start_of_line..at)?;
@@ -74,12 +65,12 @@ fn text_behind_quote(text: &str, at: usize) -> Option<SyntaxError> {
     let rest = line.get(before.len()..)?;
     let length = rest.split(" #").next()?.trim_end().len().max(1);
     let error =
-        SyntaxError::new(at..at + length, format!("text behind the closing quote `{quote}`, where the value ends"));
+        SyntaxError::new(at..at + length, format!("text after the closing quote `{quote}`, where the value ends"));
     if rest.starts_with(',') {
         return Some(error.help("write a list as `[a, b]`, or quote the whole text"));
     }
     let Some(start) = opening_quote(before, quote) else {
-        return Some(error.help("quote the whole text, or remove what stands behind it"));
+        return Some(error.help("quote the whole text, or remove what comes after it"));
     };
     let value_start = start_of_line + start;
     if let Some(end) = closing_quote(rest, quote) {
@@ -92,13 +83,13 @@ fn text_behind_quote(text: &str, at: usize) -> Option<SyntaxError> {
     }
     let in_brackets = line.get(..start)?.contains(['{', '[']);
     if in_brackets {
-        return Some(error.help("quote the whole text, or remove what stands behind it"));
+        return Some(error.help("quote the whole text, or remove what comes after it"));
     }
-    // An apostrophe stands within a word; the quote before it was meant to be closed.
+    // An apostrophe is within a word; the quote before it was meant to be closed.
     let is_apostrophe = quote == '\'' && before.ends_with(quote);
     let whole = text.get(value_start + usize::from(is_apostrophe)..at + length)?;
     let quoted = in_other_quotes(whole, quote);
-    Some(error.help(format!("quote the whole text as `{quoted}`, or remove what stands behind it")))
+    Some(error.help(format!("quote the whole text as `{quoted}`, or remove what comes after it")))
 }
 
 /// The quote on a line that begins the value which ends at its end.
@@ -111,12 +102,12 @@ fn opening_quote(before: &str, quote: char) -> Option<usize> {
     inner.match_indices(quote).map(|(at, _)| at).rfind(is_start)
 }
 
-/// The quote behind which a value ends: nothing of it follows on the line.
+/// The quote after which a value ends: nothing of it follows on the line.
 fn closing_quote(rest: &str, quote: char) -> Option<usize> {
     rest.match_indices(quote).map(|(at, _)| at).find(|at| {
-        let behind = rest.get(at + 1..).unwrap_or_default();
-        let next = behind.trim_start();
-        next.is_empty() || next.starts_with([',', ']', '}']) || behind.starts_with(" #")
+        let after = rest.get(at + 1..).unwrap_or_default();
+        let next = after.trim_start();
+        next.is_empty() || next.starts_with([',', ']', '}']) || after.starts_with(" #")
     })
 }
 

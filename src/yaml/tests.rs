@@ -202,7 +202,7 @@ fn json_is_strict_and_has_positions() {
     assert!(parse_json(file, &mut report).is_none());
 }
 
-/// Where each of the two `@` of the value stands in the file, by the mapping.
+/// Where each of the two `@` of the value is in the file, by the mapping.
 fn at_signs(yaml: &str) -> Vec<String> {
     let mut report = Report::default();
     let file = report.sources.add("folio.yaml", yaml);

@@ -1,4 +1,4 @@
-//! Reads a document node by node, and puts other values in the place of nodes.
+//! Reads a document node by node, and replaces values of nodes.
 
 use serde_json::Value;
 use serde_yaml::granit_parser::ScalarStyle;
@@ -58,7 +58,7 @@ impl Document {
         self.nodes.iter().map(|node| node.span.end as usize).max().unwrap_or_default()
     }
 
-    /// Where the first node behind an offset begins.
+    /// Where the first node after an offset begins.
     pub fn next_start(&self, offset: usize) -> Option<usize> {
         self.nodes.iter().map(|node| node.span.start as usize).filter(|start| *start >= offset).min()
     }
@@ -110,7 +110,7 @@ impl Document {
         self.add_node(NodeKind::Map(entries), span)
     }
 
-    /// Puts a value in the place of a node, which keeps its span.
+    /// Replaces the value of a node, which keeps its span.
     pub fn replace(&mut self, node: NodeId, replacement: NodeId) {
         let Some(kind) = self.node(replacement).map(|node| node.kind.clone()) else { return };
         if let Some(node) = self.nodes.get_mut(node.0 as usize) {

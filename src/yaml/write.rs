@@ -71,7 +71,7 @@ impl BlockWriter {
         self.write_value(value, indent, head.chars().count());
     }
 
-    /// Writes a value behind what stands on the line already, and a line feed.
+    /// Writes a value after what the line already has, and a line feed.
     fn write_value(&mut self, value: &Value, indent: usize, column: usize) {
         if let Some(line) = self.on_one_line(value, MAX_LINE_CHARS.saturating_sub(column + 1), indent) {
             self.out.push_str(&format!(" {line}\n"));
@@ -101,7 +101,7 @@ impl BlockWriter {
         self.out.push_str(&format!("{}-", " ".repeat(indent)));
         match item {
             Value::Object(map) if is_block => {
-                // The first key stands behind the dash.
+                // The first key follows the dash.
                 let mut inner = BlockWriter { out: String::new(), ..*self };
                 map.iter().for_each(|(key, value)| inner.write_entry(key, value, indent + 2));
                 self.out.push(' ');

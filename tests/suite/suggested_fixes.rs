@@ -202,8 +202,8 @@ fn values_with_brackets_are_not_quoted_for_the_author() {
     for (value, parts) in [
         ("exec: [ls]", &["a second key on one line", "write `exec: [ls]` on a line of its own"][..]),
         ("a: {b}", &["a second key on one line"]),
-        ("[x] do: this", &["text behind `]`", "quote it if it is a text: `\"[x] do: this\"`"]),
-        ("{a}: b", &["text behind `}`"]),
+        ("[x] do: this", &["text after `]`", "quote it if it is a text: `\"[x] do: this\"`"]),
+        ("{a}: b", &["text after `}`"]),
     ] {
         let rest = format!("prompts:\n  p:\n    text: {value}");
         assert_suggests(&rest, parts);

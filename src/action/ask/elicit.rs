@@ -8,7 +8,7 @@ use crate::action::ActionError;
 use crate::action::client::{ClientCapability, QuestionKind};
 use crate::action::sibling_keys::check_exactly_one;
 use crate::compile::{Compiler, Exposure, shape_of};
-use crate::diagnostic::{Code, Severity};
+use crate::diagnostic::{Code, Reporting, Severity};
 use crate::schema::{EmptyText, Schema, SchemaError, lint, normalize_integers};
 use crate::template::{Scope, Shape, Template, TextSlot, UrlSlot};
 use crate::yaml::{Location, Spanned};
@@ -147,8 +147,36 @@ fn compile_elicit_url(url: &Spanned<String>, compiler: &mut Compiler<'_>) -> Opt
     elicitation_url::check(url, &template, compiler).map(|()| template)
 }
 
+/// The schema of a form before it is checked, and which part of it the text at a location is.
+struct FormSchema {
+    compiled: Result<Schema, Vec<SchemaError>>,
+    at: Location,
+    pointer: &'static str,
+}
+
+/// The schema of a form, unless it or one of its fields has an error.
 fn compile_form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option<Schema> {
-    let before = compiler.load_context.report.diagnostics().len();
+    let (form, reported) = compiler.attempt(|compiler| check_form_fields(elicit, compiler));
+    let has_valid_fields = reported.is_empty();
+    compiler.load_context.report.extend(reported);
+    let FormSchema { compiled, at, pointer } = form?;
+    let errors = match &compiled {
+        Ok(schema) => {
+            let lints = lint(&Value::Object((**schema.json()).clone())).into_iter();
+            lints.map(|lint| lint.error).collect()
+        }
+        Err(errors) if has_valid_fields => errors.clone(),
+        Err(_) => Vec::new(),
+    };
+    let is_valid = has_valid_fields && errors.is_empty();
+    for error in errors {
+        let error = error.map_position(|at| at.strip_prefix(pointer).unwrap_or_default().to_owned());
+        compiler.report_schema_error(error, at, Severity::Error);
+    }
+    compiled.ok().filter(|_| is_valid)
+}
+
+fn check_form_fields(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option<FormSchema> {
     let placed = match (&elicit.schema, &elicit.requested_schema) {
         (Some(fields), _) => {
             for (name, field) in &fields.value {
@@ -157,9 +185,8 @@ fn compile_form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option
                 check_field(&field.0, field.location, compiler);
             }
             let schema = object_schema(fields.value.iter().map(|(name, field)| (name.as_str(), &field.0)));
-            let base = compiler.base;
-            let compiled = compiler.try_schema(schema, base);
-            return valid_schema(compiled, |pointer| strip_properties(pointer, fields.location), before, compiler);
+            let compiled = compiler.try_schema(schema, compiler.base);
+            return Some(FormSchema { compiled, at: fields.location, pointer: "/properties" });
         }
         (None, Some(raw)) => compiler.json_value(raw)?,
         (None, None) => return None,
@@ -179,37 +206,8 @@ fn compile_form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option
         check_field_name(name, key, compiler);
         check_field(field, value, compiler);
     }
-    let at = placed.location;
     let compiled = compiler.try_schema(placed.value, &placed.folder);
-    valid_schema(compiled, |pointer| (at, pointer.to_owned()), before, compiler)
-}
-
-/// The schema, unless it or one of its fields has an error.
-fn valid_schema(
-    compiled: Result<Schema, Vec<SchemaError>>,
-    place: impl Fn(&str) -> (Location, String),
-    before: usize,
-    compiler: &mut Compiler<'_>,
-) -> Option<Schema> {
-    let errors = match &compiled {
-        Ok(schema) => {
-            let lints = lint(&Value::Object((**schema.json()).clone())).into_iter();
-            lints.map(|lint| lint.error).collect()
-        }
-        Err(errors) if compiler.load_context.report.diagnostics().len() == before => errors.clone(),
-        Err(_) => Vec::new(),
-    };
-    for error in errors {
-        let (at, pointer) = place(&error.at);
-        compiler.report_schema_error(error.map_position(|_| pointer), at, Severity::Error);
-    }
-    let is_valid = compiler.load_context.report.diagnostics().len() == before;
-    compiled.ok().filter(|_| is_valid)
-}
-
-/// Turns a pointer into the schema into one into the map of fields.
-fn strip_properties(pointer: &str, at: Location) -> (Location, String) {
-    (at, pointer.strip_prefix("/properties").unwrap_or_default().to_owned())
+    Some(FormSchema { compiled, at: placed.location, pointer: "" })
 }
 
 /// The schema of an object with these fields. As in `arguments`, the default type is `string`.

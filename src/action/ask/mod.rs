@@ -380,11 +380,7 @@ fn compile_question(
         (None, None, Some(_)) => QuestionTemplate::Roots,
         _ => {
             compiler
-                .error(
-                    Code::Conflict,
-                    key.location,
-                    "expected exactly one of `elicit`, `sample`, `roots` in a question",
-                )
+                .not_exactly_one(key.location, "`elicit`, `sample`, `roots` in a question")
                 .help("put each question under a key of its own");
             return None;
         }

@@ -207,7 +207,7 @@ fn compile_message(message: &SampleMessage, at: Location, compiler: &mut Compile
         (Some(block), None) => ("user", block),
         (None, Some(block)) => ("assistant", block),
         _ => {
-            compiler.error(Code::Conflict, at, "expected exactly one of `user`, `assistant` in a message");
+            compiler.not_exactly_one(at, "`user`, `assistant` in a message");
             return None;
         }
     };
@@ -259,8 +259,7 @@ fn compile_media(
         (None, Some(base64), None) => compiler.template(base64, Exposure::Client).map(MediaBytes::Base64),
         (None, None, Some(text)) => compiler.template(text, Exposure::Client).map(MediaBytes::Text),
         _ => {
-            let message = format!("expected exactly one of `file`, `base64`, `text` in `{kind}`");
-            compiler.error(Code::Conflict, media.location, message);
+            compiler.not_exactly_one(media.location, &format!("`file`, `base64`, `text` in `{kind}`"));
             None
         }
     };

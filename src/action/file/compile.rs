@@ -3,7 +3,7 @@
 use crate::action::ActionNode;
 use crate::action::sibling_keys::check_exactly_one;
 use crate::compile::{Compiler, Exposure, JsonTemplate};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Reporting};
 use crate::files::{Globs, OverwritePolicy};
 use crate::template::{JsonSlot, QuerySlot, Template, TextSlot};
 use crate::value_types::{Json, OneOrMany, Scalar};
@@ -98,9 +98,7 @@ fn compile_folder(
     };
     let (key, folder) = find_folder(name, compiler)?;
     // Its errors are reported once, at the folder.
-    let before = compiler.load_context.report.diagnostics().len();
-    let compiled = CompiledFolder::compile(key, folder, compiler);
-    compiler.load_context.report.truncate(before);
+    let (compiled, _) = compiler.attempt(|compiler| CompiledFolder::compile(key, folder, compiler));
     let compiled = compiled?;
     if operation.changes() && !compiled.write {
         compiler

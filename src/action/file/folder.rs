@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::action::{ActionContext, ActionError, ClientCapability, ask_roots};
 use crate::compile::{Compiler, FolderVariable, Grants, MAX_NAMED_FOLDERS};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Reporting};
 use crate::files::{FileError, WritableFolder};
 use crate::uri::file_uri_to_path;
 use crate::value_types::{FolderKeys, FolderSpec};
@@ -60,9 +60,10 @@ pub(super) fn find_folder<'a>(
 
 /// Checks a folder by itself.
 pub fn check_folder(name: &Spanned<String>, folder: &Spanned<FolderSpec>, compiler: &mut Compiler<'_>) {
-    let before = compiler.load_context.report.diagnostics().len();
-    let compiled = CompiledFolder::compile(name, folder, compiler);
-    if compiled.is_none() && compiler.load_context.report.diagnostics().len() == before {
+    let (compiled, reported) = compiler.attempt(|compiler| CompiledFolder::compile(name, folder, compiler));
+    let is_explained = !reported.is_empty();
+    compiler.load_context.report.extend(reported);
+    if compiled.is_none() && !is_explained {
         compiler.error(Code::BadValue, folder.location, format!("invalid folder `{}`", name.value));
     }
     if let Some(CompiledFolder { source: FolderLocation::Unset(variable), client_roots, .. }) = &compiled {
@@ -116,11 +117,7 @@ impl CompiledFolder {
             (None, Some(_), Some(path)) => Some(compiled(FolderLocation::compile(path, compiler)?, true, keys)),
             _ => {
                 compiler
-                    .error(
-                        Code::Conflict,
-                        name.location,
-                        format!("expected exactly one of `path` and `roots` in folder `{}`", name.value),
-                    )
+                    .not_exactly_one(name.location, &format!("`path` and `roots` in folder `{}`", name.value))
                     .help("write `path: notes`, or `roots: client` with `else`");
                 None
             }

@@ -51,9 +51,7 @@ pub(in crate::catalog) fn check(
     test.cases.iter().for_each(|case| check_mocks(&case.mock, compiler, steps));
     let subjects = [test.prompt.is_some(), test.tool.is_some(), test.resource.is_some() || reads_uri(test)];
     if subjects.into_iter().filter(|there| *there).count() != 1 {
-        compiler
-            .error(Code::Conflict, name.location, "expected exactly one of `prompt`, `tool`, `resource`")
-            .help("write one test for each");
+        compiler.not_exactly_one(name.location, "`prompt`, `tool`, `resource`").help("write one test for each");
     } else {
         record_calls(test, references);
         test.tool.iter().for_each(|tool| references.record_entry(EntryId::tool(tool), tool.location));
@@ -100,7 +98,7 @@ fn check_expect(expect: &Spanned<Expect>, compiler: &mut Compiler<'_>) {
     for message in expect.messages.iter().flat_map(|messages| &messages.value) {
         let ExpectedMessage { user, assistant } = &message.value;
         if user.is_some() == assistant.is_some() {
-            compiler.error(Code::Conflict, message.location, "expected exactly one of `user`, `assistant`");
+            compiler.not_exactly_one(message.location, "`user`, `assistant`");
         }
     }
 }

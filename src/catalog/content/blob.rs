@@ -6,7 +6,6 @@ use base64::engine::general_purpose::STANDARD;
 use crate::catalog::content::pack_file::PackFile;
 use crate::catalog::result::refusal::Refusal;
 use crate::compile::{Compiler, Exposure};
-use crate::diagnostic::Code;
 use crate::template::{Base64Slot, Base64Text, RenderError, Scope, Template, TextSlot};
 use crate::value_types::{Blob, BlobSource};
 use crate::yaml::{Location, Spanned};
@@ -50,7 +49,7 @@ impl ByteSource {
                 compiler.template(text, Exposure::Client).map(|text| ByteSource::Blob(CompiledBlob::Text(text)))
             }
             _ => {
-                compiler.error(Code::Conflict, at, "expected exactly one of `file`, `base64`, `text`");
+                compiler.not_exactly_one(at, "`file`, `base64`, `text`");
                 None
             }
         }

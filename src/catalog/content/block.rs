@@ -296,11 +296,7 @@ fn check_one_kind(keys: &value_types::BlockBody, at: Location, compiler: &mut Co
         return Some(());
     }
     compiler
-        .error(
-            Code::Conflict,
-            at,
-            "expected exactly one of `text`, `file`, `image`, `audio`, `resource`, `resourceLink`",
-        )
+        .not_exactly_one(at, "`text`, `file`, `image`, `audio`, `resource`, `resourceLink`")
         .help("write one block for each");
     None
 }
@@ -379,7 +375,7 @@ fn compile_embedded(inline: &EmbeddedBody, at: Location, compiler: &mut Compiler
             PackFile::compile(file, compiler).map(|file| CompiledEmbeddedBody::Bytes(ByteSource::File(file)))
         }
         _ => {
-            compiler.error(Code::Conflict, at, "expected exactly one of `text`, `blob`, `file`");
+            compiler.not_exactly_one(at, "`text`, `blob`, `file`");
             None
         }
     };

@@ -11,7 +11,7 @@ use crate::catalog::listing::{Object, ResourceInfo, ResourceListing};
 use crate::catalog::result::call_result::ResultBlock;
 use crate::catalog::result::media_block::{BlockNotes, media_block};
 use crate::compile::Compiler;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Consequence};
 use crate::digest::Digest;
 use crate::pack_format::{
     DotpromptTemplate, ImportedContent, ImportedMessage, ImportedPrompt, ImportedValue, add_values,
@@ -59,7 +59,7 @@ pub(in crate::catalog) fn compile_text(
         let run = prompt.run.as_ref().map(|run| run.compile(false, RunLimits::default(), compiler));
         let names = run.as_ref().map_or_else(|| names.clone(), |run| run.names_after(&names));
         let Ok(template) = Template::<TextSlot>::compile(&compiler.pack.engine, text, &names) else {
-            compiler.warning(Code::TooLarge, at, "text too large: prompt skipped");
+            compiler.warning(Code::TooLarge, at, "text too large").consequence(Consequence::PromptSkipped);
             return None;
         };
         compiler.record_steps(template.read_paths());

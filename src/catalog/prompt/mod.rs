@@ -292,7 +292,7 @@ fn compile_message(
         }
         _ => {
             compiler
-                .error(Code::Conflict, message.location, "expected exactly one of `user`, `assistant`")
+                .not_exactly_one(message.location, "`user`, `assistant`")
                 .help("write each message as its own item");
             None
         }

@@ -222,7 +222,7 @@ fn check_content_keys(written: &Spanned<manifest::Resource>, compiler: &mut Comp
         Some((name, _)) => (Code::Conflict, compiler.key_location(written.location, name)),
         None => (Code::MissingKey, written.location),
     };
-    compiler.error(code, at, "expected exactly one of `text`, `blob`, `file`, `root`, `run`");
+    compiler.not_exactly_one(at, "`text`, `blob`, `file`, `root`, `run`").code = code;
     None
 }
 

@@ -9,7 +9,7 @@ use crate::catalog::entry::PackContext;
 use crate::catalog::listing::{self, Annotations, Object, ResourceInfo};
 use crate::catalog::resource::resource_root::exclude_secret_paths;
 use crate::compile::Compiler;
-use crate::diagnostic::{Code, FileId};
+use crate::diagnostic::{Code, Consequence, FileId, Reporting};
 use crate::digest::sha256;
 use crate::files::{FileEntry, Folder, Globs, WalkOutcome, mime_of, rfc3339};
 use crate::load::LoadedPack;
@@ -119,7 +119,7 @@ impl SkillCollector {
         let mut front_matters = FrontMatters::new();
         let mut contents = FileDigests::new();
         for ImportedSkill { name, folder, file } in skills {
-            let rules = SkillRules { folder: name, effect: "not in `skills/list`", is_parsed: true };
+            let rules = SkillRules { folder: name, effect: Consequence::SkillUnlisted, is_parsed: true };
             let front_matter = check_front_matter(*file, &rules, compiler);
             let is_read =
                 dir.check_limits(folder, compiler).and_then(|()| dir.read_files(folder, &mut contents, compiler));
@@ -210,7 +210,8 @@ impl SkillsDir<'_> {
     fn skill_folders(&self, compiler: &mut Compiler<'_>) -> Vec<String> {
         if self.walked.files.iter().any(|entry| entry.path == "SKILL.md") {
             compiler
-                .warning(Code::Skill, self.at, "unexpected SKILL.md in the skills folder: skill skipped")
+                .warning(Code::Skill, self.at, "unexpected SKILL.md in the skills folder")
+                .consequence(Consequence::SkillSkipped)
                 .help("use the parent folder as `dir`");
         }
         self.walked.files.iter().filter_map(|entry| entry.path.strip_suffix("/SKILL.md").map(str::to_owned)).collect()
@@ -270,15 +271,16 @@ impl SkillsDir<'_> {
         let path = format!("{folder}/SKILL.md");
         let name = folder.rsplit('/').next().unwrap_or(folder);
         let display_path = compiler.pack.display_path(&self.path.join(&path));
-        let before = compiler.load_context.report.diagnostics().len();
-        let bytes = compiler.load_context.read_up_to(MAX_SKILL_BYTES, &self.folder, Path::new(&path));
-        let file = bytes.map(|bytes| compiler.load_context.decode(&bytes, &display_path));
-        compiler.load_context.report.downgrade_from(before, "skill skipped");
+        let (file, reported) = compiler.attempt(|compiler| {
+            let bytes = compiler.load_context.read_up_to(MAX_SKILL_BYTES, &self.folder, Path::new(&path));
+            bytes.map(|bytes| compiler.load_context.decode(&bytes, &display_path))
+        });
+        compiler.load_context.report.extend_as_warnings(reported, Consequence::SkillSkipped);
         let file = match file {
             Ok(file) => file?,
             Err(error) => return self.skip_skill(folder, &error.to_string(), compiler),
         };
-        let rules = SkillRules { folder: name, effect: "skill skipped", is_parsed: false };
+        let rules = SkillRules { folder: name, effect: Consequence::SkillSkipped, is_parsed: false };
         let front_matter = check_front_matter(file, &rules, compiler);
         self.check_limits(folder, compiler)?;
         let front_matter = front_matter?;

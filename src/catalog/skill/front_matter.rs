@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::catalog::listing::Object;
 use crate::compile::Compiler;
-use crate::diagnostic::{Code, FileId, Span};
+use crate::diagnostic::{Code, Consequence, FileId, Reporting, Span};
 use crate::yaml::{Location, find_misplaced_front_matter, parse_front_matter};
 
 /// How many characters a name, a description and a note on compatibility may have.
@@ -17,7 +17,7 @@ pub(super) struct SkillRules<'a> {
     /// The name of its folder.
     pub(super) folder: &'a str,
     /// What becomes of an invalid skill.
-    pub(super) effect: &'static str,
+    pub(super) effect: Consequence,
     /// Whether what is no YAML was reported before.
     pub(super) is_parsed: bool,
 }
@@ -25,17 +25,16 @@ pub(super) struct SkillRules<'a> {
 /// Parses and checks the front matter of a SKILL.md. `None` if the skill is invalid, with a warning.
 pub(super) fn check_front_matter(file: FileId, rules: &SkillRules<'_>, compiler: &mut Compiler<'_>) -> Option<Object> {
     let effect = rules.effect;
-    let before = compiler.load_context.report.diagnostics().len();
-    let parsed = parse_front_matter(file, &mut compiler.load_context.report);
-    if rules.is_parsed {
-        compiler.load_context.report.truncate(before);
+    let report = &mut compiler.load_context.report;
+    let (parsed, reported) = report.attempt(|report| parse_front_matter(file, report));
+    if !rules.is_parsed {
+        report.extend_as_warnings(reported, effect);
     }
-    compiler.load_context.report.downgrade_from(before, effect);
     if rules.is_parsed && add_to_earlier_warning(file, effect, compiler) {
         return None;
     }
     if rules.is_parsed && matches!(parsed, Some((None, _))) {
-        compiler.warning(Code::Skill, Span::start_of(file), format!("front matter is not valid YAML: {effect}"));
+        compiler.warning(Code::Skill, Span::start_of(file), "front matter is not valid YAML").consequence(effect);
     }
     let Some((document, _)) = parsed else {
         let text = compiler.load_context.report.sources.get(file).map(|source| source.text().clone());
@@ -43,12 +42,13 @@ pub(super) fn check_front_matter(file: FileId, rules: &SkillRules<'_>, compiler:
             Some(found) => (found.message, found.help),
             None => ("missing front matter", "start with `---`, `name: …`, `description: …`, `---`, a line each"),
         };
-        compiler.warning(Code::Skill, Span::start_of(file), format!("{message}: {effect}")).help(help);
+        compiler.warning(Code::Skill, Span::start_of(file), message).consequence(effect).help(help);
         return None;
     };
     let at = compiler.load_context.documents.add(document?);
     let Value::Object(front_matter) = compiler.load_context.documents.json(at) else {
-        compiler.warning(Code::Skill, at, format!("invalid type for front matter, expected a map: {effect}"));
+        let message = "invalid type for front matter, expected a map";
+        compiler.warning(Code::Skill, at, message).consequence(effect);
         return None;
     };
     let mut check = FrontMatterCheck { front_matter: &front_matter, at, compiler, effect, is_valid: true };
@@ -59,9 +59,9 @@ pub(super) fn check_front_matter(file: FileId, rules: &SkillRules<'_>, compiler:
 }
 
 /// Adds what becomes of a skill to the warning that its front matter has as that of a prompt, if there is one.
-fn add_to_earlier_warning(file: FileId, effect: &str, compiler: &mut Compiler<'_>) -> bool {
+fn add_to_earlier_warning(file: FileId, effect: Consequence, compiler: &mut Compiler<'_>) -> bool {
     let Some(warning) = compiler.load_context.report.warning_in(file, Code::Syntax) else { return false };
-    warning.message = format!("{}, and {effect}", warning.message);
+    warning.message = format!("{}, and {}", warning.message, effect.as_str());
     true
 }
 
@@ -69,7 +69,7 @@ struct FrontMatterCheck<'a, 'c> {
     front_matter: &'a Object,
     at: Location,
     compiler: &'a mut Compiler<'c>,
-    effect: &'static str,
+    effect: Consequence,
     is_valid: bool,
 }
 
@@ -135,7 +135,7 @@ impl FrontMatterCheck<'_, '_> {
     fn warn_invalid(&mut self, key: &str, message: &str, help: &str) {
         self.is_valid = false;
         let place = self.compiler.load_context.documents.value_at(self.at, &format!("/{key}"));
-        self.compiler.warning(Code::Skill, place, format!("{message}: {}", self.effect)).help(help);
+        self.compiler.warning(Code::Skill, place, message).consequence(self.effect).help(help);
     }
 }
 

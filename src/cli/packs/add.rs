@@ -11,7 +11,7 @@ use crate::catalog::{BuildOutcome, build};
 use crate::cli::manifest::ManifestFile;
 use crate::cli::{Exit, Output};
 use crate::compile::FileBuffers;
-use crate::diagnostic::{Code, Diagnostic, Report, Severity, count_noun};
+use crate::diagnostic::{Code, Consequence, Diagnostic, Report, Severity, count_noun};
 use crate::manifest::Grant;
 use crate::pack_format::WORKSPACE_TEMPLATE;
 use crate::pack_source::PackLock;
@@ -134,11 +134,14 @@ impl Addition<'_> {
 /// Says how many files and rows of a pack are left out, and how many other warnings it has.
 fn tell_warnings(new: &Report, output: &Output) {
     let of_pack = |warning: &&Diagnostic| warning.code != Code::NotGranted;
-    let is_left_out = |warning: &&Diagnostic| warning.message.ends_with(" skipped");
-    let (left_out, others): (Vec<_>, Vec<_>) = new.warnings().filter(of_pack).partition(is_left_out);
-    let rows = left_out.iter().filter(|warning| warning.message.ends_with(": row skipped")).count();
-    let counts =
-        [(left_out.len() - rows, "file", " left out"), (rows, "row", " left out"), (others.len(), "warning", "")];
+    let noun = |warning: &Diagnostic| match warning.consequence {
+        Some(Consequence::RowSkipped) => "row",
+        None | Some(Consequence::SkillUnlisted | Consequence::RestRead) => "warning",
+        Some(_) => "file",
+    };
+    let nouns: Vec<&str> = new.warnings().filter(of_pack).map(noun).collect();
+    let counts = [("file", " left out"), ("row", " left out"), ("warning", "")]
+        .map(|(noun, end)| (nouns.iter().filter(|counted| **counted == noun).count(), noun, end));
     let counted = counts.into_iter().filter(|(count, _, _)| *count > 0);
     let words: Vec<String> = counted.map(|(count, noun, end)| format!("{}{end}", count_noun(count, noun))).collect();
     if !words.is_empty() {

@@ -149,7 +149,7 @@ impl TestRun {
 
 /// Runs the tests that are chosen, and wanted; `None` if none are chosen.
 fn run_tests(
-    mut loaded: LoadedPacks,
+    loaded: LoadedPacks,
     location: &ManifestLocation,
     arguments: &TestArgs,
     selection: &TestSelection<'_>,
@@ -181,8 +181,8 @@ fn run_tests(
     let processors = || thread::available_parallelism().map_or(1, |count| count.get());
     let jobs = arguments.jobs.map_or_else(processors, |jobs| jobs.get()).min(tests.len().max(1));
     let outcomes = run_all(&tests, &runner, jobs);
-    loaded.load_context.report.truncate(0);
-    let (report, elapsed, filtered) = (loaded.load_context.report, began.elapsed(), all - tests.len());
+    let report = Report::with_sources(loaded.load_context.report.sources);
+    let (elapsed, filtered) = (began.elapsed(), all - tests.len());
     Ok(Some(TestRun { report, tests, outcomes, filtered, obsolete, elapsed, coverage: None }))
 }
 

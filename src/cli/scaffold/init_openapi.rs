@@ -33,7 +33,7 @@ const MAX_EXISTING_BYTES: u64 = 64 << 20;
 /// Writes a server whose tools call the API that a description describes.
 pub(crate) fn run(from: &str, arguments: &InitArgs, output: &Output) -> anyhow::Result<Exit> {
     let source = read_source(from)?;
-    let mut imported = match import(&source, &ImportOptions { only: arguments.only.clone() }) {
+    let imported = match import(&source, &ImportOptions { only: arguments.only.clone() }) {
         Ok(imported) => imported,
         Err(ImportError::Unreadable(report)) => return Ok(fail(&render_text(&report, output.error_style()), output)),
         Err(error) => return Ok(fail(&format!("error: {error}\n"), output)),
@@ -44,7 +44,7 @@ pub(crate) fn run(from: &str, arguments: &InitArgs, output: &Output) -> anyhow::
         false => write_new(&imported, &arguments.dir, output)?,
     };
     let Some(FolderUpdate { plan, replaced }) = update else { return Ok(Exit::Failure) };
-    eprint_warnings(&mut imported.report, output);
+    eprint_warnings(&imported.report, output);
     if !check_imported(arguments, output)? {
         restore(&WritableFolder::open(&arguments.dir)?, &replaced);
         if !was_there {
@@ -234,13 +234,14 @@ fn check_imported(arguments: &InitArgs, output: &Output) -> anyhow::Result<bool>
 }
 
 /// Says what could not be translated.
-fn eprint_warnings(report: &mut Report, output: &Output) {
+fn eprint_warnings(report: &Report, output: &Output) {
     let all = report.diagnostics().len();
     if all == 0 {
         return;
     }
-    report.truncate(MAX_SHOWN_WARNINGS);
-    let mut shown = render_text(report, output.error_style());
+    let mut room = MAX_SHOWN_WARNINGS;
+    let first = report.filtered(|_| room.checked_sub(1).inspect(|left| room = *left).is_some());
+    let mut shown = render_text(&first, output.error_style());
     if all > MAX_SHOWN_WARNINGS {
         shown.push_str(&format!("{} more are not shown\n", all - MAX_SHOWN_WARNINGS));
     }

@@ -53,8 +53,8 @@ impl Corrector<'_> {
         let is_number =
             shown.strip_prefix('#').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
         let message = format!("`{shown}` is a comment, and no part of the text");
-        let written = self.raw(node);
-        if written.rfind("{{") > written.rfind("}}") || shown.starts_with("#{{") {
+        let raw = self.raw(node);
+        if raw.rfind("{{") > raw.rfind("}}") || shown.starts_with("#{{") {
             self.report.error(Code::Syntax, comment, message).help(format!("write `{quoted}`")).fix(whole, quoted);
             let meant = self.document.add_string(&text, whole);
             return self.document.replace(node, meant);

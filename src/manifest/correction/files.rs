@@ -1,12 +1,12 @@
-//! Files of other programs in the place of a manifest, each of which is one mistake.
+//! Files of other programs that are taken for a manifest, each of which is one mistake.
 
 use super::{Corrector, pattern};
 use crate::diagnostic::Code;
 use crate::yaml::NodeId;
 
 /// A file of another program: the shape of its map, the key that is reported, what the key does, and what to do.
-struct ForeignFile {
-    shape: &'static str,
+pub(super) struct ForeignFile {
+    pub(super) shape: &'static str,
     key: &'static str,
     description: &'static str,
     help: &'static str,
@@ -17,7 +17,7 @@ const CLIENT_HELP: &str =
 const INIT_HELP: &str = "a manifest is a file of its own: `folio init DIR` writes one";
 const OPENAPI_HELP: &str = "`folio init DIR --openapi FILE` writes tools from it";
 
-const FILES: &[ForeignFile] = &[
+pub(super) const FILES: &[ForeignFile] = &[
     ForeignFile {
         shape: "{ mcpServers: $x }",
         key: "mcpServers",
@@ -53,6 +53,24 @@ const FILES: &[ForeignFile] = &[
         key: "item",
         description: "belongs to a Postman collection",
         help: "export it as an OpenAPI description: `folio init DIR --openapi FILE` writes tools from that",
+    },
+    ForeignFile {
+        shape: "{ sources: $x:map, tools: $y:map }",
+        key: "sources",
+        description: "belongs to a configuration of MCP Toolbox",
+        help: "write each tool under `tools`, with `exec` or `http` as its action",
+    },
+    ForeignFile {
+        shape: "{ manifest_version: $x, server: { mcp_config: $y } }",
+        key: "manifest_version",
+        description: "belongs to an MCP bundle",
+        help: "`folio init DIR` writes a manifest, and `folio export mcpb` a bundle from it",
+    },
+    ForeignFile {
+        shape: "{ startCommand: $x:map }",
+        key: "startCommand",
+        description: "tells Smithery how to start a server",
+        help: INIT_HELP,
     },
     ForeignFile {
         shape: "{ packages|remotes: $x, $schema: $y }",

@@ -1,4 +1,4 @@
-//! Keys that are indented too far or too little, and so stand in another map than they were meant for.
+//! Keys that are indented too far or too little, and so belong to another map than they were meant for.
 //!
 //! They are recognized by what they hold: `text` beside prompts is a key of the one above, a map of the keys of a prompt
 //! in a prompt is the next one.
@@ -14,7 +14,7 @@ use crate::yaml::{MapEntry, NodeId, struct_keys};
 const LISTED_KEYS: &[&str] =
     &["title", "description", "annotations", "inputSchema", "rateLimit", "concurrency", "hidden"];
 
-/// The first key of those that stand in the wrong column, and where they belong.
+/// The first key of those in the wrong column, and where they belong.
 struct Misplacement<'a> {
     entries: &'a [MapEntry],
     /// The column where they belong.
@@ -39,13 +39,16 @@ impl Corrector<'_> {
 
     /// Entries at the top of a file that has none of these sections.
     fn entries_without_section(&mut self, root: NodeId) {
-        let known = struct_keys::<Manifest>();
+        let manifest_keys = struct_keys::<Manifest>();
         for kind in [MapKind::Prompt, MapKind::Tool, MapKind::Resource] {
             let is_entry = |entry: &MapEntry| {
                 let key = self.document.key_text(entry.key);
                 let has_content =
                     kind.content_keys().iter().any(|key| self.document.entry_of(entry.value, key).is_some());
-                !known.contains(&key) && !key.starts_with("x-") && has_content && self.looks_like(entry.value, kind)
+                !manifest_keys.contains(&key)
+                    && !key.starts_with("x-")
+                    && has_content
+                    && self.looks_like(entry.value, kind)
             };
             let entries = self.document.entries_of(root).unwrap_or_default();
             let moved: Vec<MapEntry> = entries.iter().filter(|entry| is_entry(entry)).copied().collect();
@@ -106,8 +109,8 @@ impl Corrector<'_> {
     /// Entries beside the key without a value that they belong to.
     fn unindented_values(&mut self, map: NodeId, owner: MapEntry, is_value: impl Fn(&Self, MapEntry) -> bool) {
         let entries = self.document.entries_of(map).unwrap_or_default();
-        let behind = entries.iter().skip_while(|entry| entry.key != owner.key).skip(1);
-        let run: Vec<MapEntry> = behind.take_while(|entry| is_value(self, **entry)).copied().collect();
+        let after = entries.iter().skip_while(|entry| entry.key != owner.key).skip(1);
+        let run: Vec<MapEntry> = after.take_while(|entry| is_value(self, **entry)).copied().collect();
         if !run.is_empty() && self.lines_of(&run).is_some() {
             let column = self.column_of(owner.key).map(|column| column + 2);
             self.report_unindented(&run, owner.key, column);
@@ -125,19 +128,20 @@ impl Corrector<'_> {
 
     /// Entries beside their section: `greet:` in the column of `prompts:`.
     fn unindented_entries(&mut self, root: NodeId, kind: MapKind) {
-        let known = struct_keys::<Manifest>();
+        let manifest_keys = struct_keys::<Manifest>();
         let entries = self.document.entries_of(root).unwrap_or_default();
         let Some(at) = entries.iter().position(|entry| self.document.key_text(entry.key) == kind.section()) else {
             return;
         };
         let is_entry = |entry: &&MapEntry| {
             let key = self.document.key_text(entry.key);
-            !known.contains(&key) && !key.starts_with("x-") && self.looks_like(entry.value, kind)
+            !manifest_keys.contains(&key) && !key.starts_with("x-") && self.looks_like(entry.value, kind)
         };
         let run: Vec<MapEntry> = entries.iter().skip(at + 1).take_while(is_entry).copied().collect();
         let Some(section) = entries.get(at).copied() else { return };
         let inside = self.document.entries_of(section.value).unwrap_or_default();
-        if run.is_empty() || self.lines_of(&run).is_none() || !self.is_map_or_null(section.value) {
+        let is_map = self.is_null(section.value) || self.document.entries_of(section.value).is_some();
+        if run.is_empty() || self.lines_of(&run).is_none() || !is_map {
             return;
         }
         let column = inside
@@ -156,7 +160,11 @@ impl Corrector<'_> {
             }
             let is_key = |entry: &&MapEntry| {
                 let key = self.document.key_text(entry.key);
-                kind.keys().contains(&key) && !self.is_null(entry.value) && self.is_value_of(entry.value, kind)
+                let is_entry = match kind {
+                    MapKind::Argument => self.document.entries_of(entry.value).is_some(),
+                    _ => self.looks_like(entry.value, kind),
+                };
+                kind.keys().contains(&key) && !self.is_null(entry.value) && !is_entry
             };
             let run: Vec<MapEntry> = entries.iter().skip(at + 1).take_while(is_key).copied().collect();
             if run.is_empty() || self.lines_of(&run).is_none() {
@@ -166,14 +174,6 @@ impl Corrector<'_> {
             self.report_unindented(&run, owner.key, column);
             self.move_entries(map, owner.value, &run);
             return self.unindented_keys(map, kind);
-        }
-    }
-
-    /// Whether a value is that of a key, and no entry of its own.
-    fn is_value_of(&self, value: NodeId, kind: MapKind) -> bool {
-        match kind {
-            MapKind::Argument => self.document.entries_of(value).is_none(),
-            _ => !self.looks_like(value, kind),
         }
     }
 
@@ -195,7 +195,7 @@ impl Corrector<'_> {
             self.report_misplacement(&Misplacement {
                 entries: &[found],
                 column: self.column_of(section.key).filter(|_| is_last),
-                message: format!("`{name}` is indented too far: it stands in `{outer}`"),
+                message: format!("`{name}` is indented too far: it is in `{outer}`"),
                 help: format!("write it in the column of `{outer}`"),
             });
             self.move_entries(map, root, &[found]);
@@ -229,7 +229,7 @@ impl Corrector<'_> {
         }
     }
 
-    /// Keys of an entry that stand in a map of it, such as `text` below `arguments`: the last ones of the map.
+    /// Keys of an entry that are in a map of it, such as `text` below `arguments`: the last ones of the map.
     pub(super) fn nested_keys(
         &mut self,
         entry: NodeId,
@@ -246,20 +246,20 @@ impl Corrector<'_> {
         }
     }
 
-    /// Reports entries that belong beside `outer` and stand in it; `false` where they are not on lines of their own.
+    /// Reports entries that belong beside `outer` and are in it; `false` where they are not on lines of their own.
     fn report_nested(&mut self, entries: &[MapEntry], outer: MapEntry, are_last: bool) -> bool {
         let (Some(first), Some(_)) = (entries.first(), self.lines_of(entries)) else { return false };
         let (name, owner) = (self.document.key_text(first.key), self.document.key_text(outer.key));
         self.report_misplacement(&Misplacement {
             entries,
             column: self.column_of(outer.key).filter(|_| are_last),
-            message: format!("`{name}` is indented too far: it stands in `{owner}`"),
+            message: format!("`{name}` is indented too far: it is in `{owner}`"),
             help: format!("write it in the column of `{owner}`"),
         });
         true
     }
 
-    /// Entries that stand beside the key that they belong to.
+    /// Entries beside the key that they belong to.
     pub(super) fn report_unindented(&mut self, entries: &[MapEntry], owner: NodeId, column: Option<usize>) {
         let Some(first) = entries.first() else { return };
         let (name, owner) = (self.document.key_text(first.key), self.document.key_text(owner));
@@ -301,10 +301,6 @@ impl Corrector<'_> {
             }
         }
         self.set_entries(to, entries);
-    }
-
-    fn is_map_or_null(&self, node: NodeId) -> bool {
-        self.is_null(node) || self.document.entries_of(node).is_some()
     }
 
     /// Whether a value is a map of keys of this kind alone.

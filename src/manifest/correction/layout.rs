@@ -4,11 +4,11 @@ use super::Corrector;
 use crate::diagnostic::Span;
 use crate::yaml::{MapEntry, NodeId};
 
-/// Entries of one map that stand on lines of their own, one below the other.
+/// Entries of one map on lines of their own, one below the other.
 pub(super) struct EntryLines {
     /// From the indentation of the first key to the end of the last line.
     pub(super) span: Span,
-    /// How many spaces stand before the first key.
+    /// How many spaces come before the first key.
     pub(super) column: usize,
 }
 
@@ -36,17 +36,13 @@ impl Corrector<'_> {
 
     /// The column of a key that begins its line.
     pub(super) fn column_of(&self, key: NodeId) -> Option<usize> {
-        self.lines_of(&[MapEntry { key, value: key }]).map(|lines| lines.column).or_else(|| self.key_column(key))
-    }
-
-    fn key_column(&self, key: NodeId) -> Option<usize> {
         let text = self.report.sources.get(self.document.file())?.text();
         let before = text.get(..self.span(key).start as usize)?;
         let line = before.get(before.rfind('\n').map_or(0, |at| at + 1)..)?;
         line.bytes().all(|byte| byte == b' ').then_some(line.len())
     }
 
-    /// The text of lines whose first key stands in another column.
+    /// The text of lines with their first key in another column.
     pub(super) fn moved_lines(&self, lines: &EntryLines, column: usize) -> Option<String> {
         let mut moved = Vec::new();
         for line in self.report.sources.text_of(lines.span).split('\n') {

@@ -26,7 +26,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use crate::diagnostic::{Code, Report, Span};
+use crate::diagnostic::{Code, Report, Reporting, Span};
 use crate::value_types::is_identifier;
 use crate::yaml::{Document, MapEntry, NodeId};
 
@@ -54,7 +54,7 @@ struct Corrector<'a> {
     /// Values that a mistake already reported is about: what else is wrong within them follows from it.
     reported: HashSet<NodeId>,
     is_quiet: bool,
-    /// The key below which the values stand that are read, where they are written beside it.
+    /// The key below which the values that are read belong, where they are written beside it.
     parent: Option<&'static str>,
 }
 
@@ -66,21 +66,23 @@ pub(super) struct Rule {
     meant: &'static str,
     /// What the value is read as, where that is not what the help shows.
     reads: Option<&'static str>,
-    /// The message in the place of `unknown key` or `expected a map`. `{key}` is the wrong key, `{found}` the kind of value
+    /// The message instead of `unknown key` or `expected a map`. `{key}` is the wrong key, `{found}` the kind of value
     /// at the place of the error, `{x}` the text of a capture.
     message: Option<&'static str>,
     /// What is added to `unknown key`.
     note: Option<&'static str>,
-    /// The help in the place of `` write `{meant}` ``.
+    /// The help instead of `` write `{meant}` ``.
     help: Option<&'static str>,
     code: Option<Code>,
-    /// The capture or the key that the error points to, in the place of the first wrong key; the value itself where it is
+    /// The capture or the key that the error points to, instead of the first wrong key; the value itself where it is
     /// empty.
     at: Option<&'static str>,
     is_maybe: bool,
     is_warning: bool,
     /// Whether something else reports it.
     is_silent: bool,
+    /// Whether the file is written for another program.
+    is_foreign: bool,
 }
 
 impl Rule {
@@ -98,6 +100,7 @@ impl Rule {
             is_maybe: false,
             is_warning: false,
             is_silent: false,
+            is_foreign: false,
         }
     }
 
@@ -133,6 +136,10 @@ impl Rule {
         Rule { is_silent: true, ..self }
     }
 
+    const fn foreign(self) -> Rule {
+        Rule { is_foreign: true, ..self }
+    }
+
     const fn warning(self) -> Rule {
         Rule { is_warning: true, ..self }
     }
@@ -156,6 +163,12 @@ static PARSED_RULES: LazyLock<Vec<ParsedRule>> = LazyLock::new(|| {
     rules::RULES.iter().map(parsed).collect()
 });
 
+impl Reporting for Corrector<'_> {
+    fn report(&mut self) -> &mut Report {
+        self.report
+    }
+}
+
 /// How often one value may be corrected: rules that undo each other are a mistake of the table.
 const MAX_CORRECTIONS: usize = 8;
 
@@ -170,10 +183,10 @@ impl<'a> Corrector<'a> {
         self.is_quiet |= self.reported.contains(&node);
         self.indentation_of(place, node);
         for _ in 0..MAX_CORRECTIONS {
-            let fits = |rule: &&ParsedRule| rule.rule.places.split(' ').any(|known| known == place);
-            let found =
-                PARSED_RULES.iter().filter(fits).find_map(|rule| Some((rule, self.capture(&rule.written, node)?)));
-            let Some((rule, captures)) = found else { break };
+            let fits = |rule: &&ParsedRule| rule.rule.places.split(' ').any(|name| name == place);
+            let mut rules = PARSED_RULES.iter().filter(fits);
+            let match_of = |rule: &'static ParsedRule| Some((rule, self.capture(&rule.written, node)?));
+            let Some((rule, captures)) = rules.find_map(match_of) else { break };
             self.apply(rule, node, captures);
         }
         if place == "arguments" {
@@ -242,7 +255,7 @@ impl<'a> Corrector<'a> {
         }
     }
 
-    /// Puts other entries in the place of those of a map.
+    /// Replaces the entries of a map.
     fn set_entries(&mut self, map: NodeId, entries: Vec<MapEntry>) {
         let node = self.document.add_map(entries, self.span(map));
         self.document.replace(map, node);
@@ -261,6 +274,45 @@ mod tests {
             for place in rule.rule.places.split(' ') {
                 assert!(place::is_place(place), "{place}");
             }
+        }
+    }
+
+    #[test]
+    fn shapes_and_changes_of_all_rules_are_known() {
+        let mut report = Report::default();
+        let file = report.sources.add("value", "[string, GET /x]");
+        let mut document = crate::yaml::parse(file, &mut report).unwrap();
+        let node = document.root();
+        let texts = document.items_of(node).unwrap();
+        let mut corrector = Corrector::new(&mut document, &mut report);
+        let files = files::FILES.iter().map(|file| pattern::read(file.shape));
+        for pattern in PARSED_RULES.iter().map(|rule| rule.written.clone()).chain(files) {
+            for shape in names_after_colons(&pattern) {
+                assert!(corrector.shape_fits(&shape, node, node).is_some(), "unknown shape `{shape}`: {pattern}");
+            }
+        }
+        for template in PARSED_RULES.iter().flat_map(|rule| [Some(&rule.meant), rule.reads.as_ref()]).flatten() {
+            for change in names_after_colons(template) {
+                let is_known = texts.iter().any(|text| corrector.changed(&change, *text, None).is_some());
+                assert!(is_known, "unknown change `{change}`: {template}");
+            }
+        }
+    }
+
+    /// The shapes of a pattern, or the changes of a template: `text` of `$x:text`.
+    fn names_after_colons(value: &Value) -> Vec<String> {
+        let of_text = |text: &str| {
+            let name = text.strip_prefix('$')?.split_once(':')?.1.trim_end_matches("...");
+            Some(name.split('(').next().unwrap_or_default().to_owned())
+        };
+        match value {
+            Value::String(text) => of_text(text).into_iter().collect(),
+            Value::Array(items) => items.iter().flat_map(names_after_colons).collect(),
+            Value::Object(entries) => entries
+                .iter()
+                .flat_map(|(key, value)| of_text(key).into_iter().chain(names_after_colons(value)))
+                .collect(),
+            _ => Vec::new(),
         }
     }
 }

@@ -4,8 +4,8 @@ use super::Corrector;
 use crate::yaml::NodeId;
 
 impl Corrector<'_> {
-    /// The lines of a list in block style, with the name of each item as a key in the place of its dash. `None` where the
-    /// list is not one of such maps, or more stands on the line of a name.
+    /// The lines of a list in block style, with the name of each item as a key instead of its dash. `None` where the
+    /// list is not one of such maps, or the line of a name holds more.
     pub(super) fn lines_by_name(&self, list: NodeId) -> Option<String> {
         let whole = self.raw(list);
         let items = self.document.items_of(list).filter(|_| whole.starts_with('-'))?;

@@ -1,10 +1,10 @@
-//! Keys that stand beside the key below which they belong, such as `version` beside `server`.
+//! Keys beside the key below which they belong, such as `version` beside `server`.
 
 use super::Corrector;
 use super::kind::MapKind;
 use super::suggestion::Suggestion;
 use crate::action::Step;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Reporting};
 use crate::manifest::{Expect, Manifest, Server};
 use crate::yaml::{MapEntry, NodeId, struct_keys};
 
@@ -77,7 +77,7 @@ impl Corrector<'_> {
         }
     }
 
-    /// `url` and what belongs to it in a tool, which stand in `http` of its `run`.
+    /// `url` and what belongs to it in a tool, which belong in `http` of its `run`.
     fn nest_request(&mut self, tool: NodeId) {
         let has = |key: &str| self.document.entry_of(tool, key).is_some();
         if has("run") || !(has("url") || has("endpoint")) {
@@ -104,7 +104,7 @@ impl Corrector<'_> {
         self.nest_as(map, parent, &moved, below);
     }
 
-    /// Whether keys of a step that stand in an entry are an action, and the entry has none.
+    /// Whether keys of a step in an entry are an action, and the entry has none.
     fn is_action(&self, entry: NodeId, moved: &[MapEntry]) -> bool {
         let run = self.document.entry_of(entry, "run");
         let is_action = |entry: &MapEntry| {
@@ -115,15 +115,6 @@ impl Corrector<'_> {
         run.is_none_or(|run| self.is_null(run.value)) && moved.iter().any(is_action)
     }
 
-    /// Corrects a step that stands beside `run`. Returns whether anything is wrong with it, which is told in its place.
-    fn is_reported_below(&mut self, parent: &'static str, step: NodeId) -> bool {
-        let before = self.report.diagnostics().len();
-        self.parent = Some(parent);
-        self.visit("step", step);
-        self.parent = None;
-        self.report.diagnostics().len() > before
-    }
-
     fn nest_as(&mut self, map: NodeId, parent: &str, moved: &[MapEntry], below: Vec<MapEntry>) {
         let Some(first) = moved.first().copied() else { return };
         let owner = self.document.entry_of(map, parent);
@@ -132,33 +123,44 @@ impl Corrector<'_> {
         }
         let (at, name) = (self.span(first.key), self.document.key_text(first.key).to_owned());
         let mut inner = owner.and_then(|owner| self.document.entries_of(owner.value)).unwrap_or_default();
+        let mut is_made_up = false;
         if parent == "server" && owner.is_none_or(|owner| self.document.scalar_of(owner.value).is_some()) {
             let named = owner.map(|owner| owner.value).filter(|name| self.document.string_of(*name).is_some());
             let lacks_name = !moved.iter().any(|entry| self.document.key_text(entry.key) == "name");
-            let value = named.or_else(|| lacks_name.then(|| self.document.add_string("my-server", at)));
+            is_made_up = named.is_none() && lacks_name;
+            let value = named.or_else(|| is_made_up.then(|| self.document.add_string("my-server", at)));
             inner.extend(value.map(|value| MapEntry { key: self.document.add_string("name", at), value }));
         }
         let below_value = self.document.add_map(below.clone(), at);
-        let is_reported = parent == "run" && self.is_reported_below("run", below_value);
-        inner.extend(self.document.entries_of(below_value).unwrap_or_default());
+        let mut reported = Vec::new();
+        if parent == "run" {
+            // What is wrong with a step beside `run` is told in place of where it belongs.
+            self.parent = Some("run");
+            ((), reported) = self.attempt(|corrector| corrector.visit("step", below_value));
+            self.parent = None;
+        }
+        let is_reported = !reported.is_empty();
+        self.report.extend(reported);
+        let below = self.document.entries_of(below_value).unwrap_or_default();
+        inner.extend(below.iter().copied());
         let value = self.document.add_map(inner, at);
         let key = self.document.add_string(parent, at);
         let shown = MapEntry { key, value: if owner.is_some() { below_value } else { value } };
         let Suggestion { shown, fix } = self.suggest_entries(map, moved, &[shown]);
         if !self.is_quiet && !is_reported {
             let words = if parent == "run" {
-                "an action stands in `run`".to_owned()
+                "an action belongs in `run`".to_owned()
             } else {
                 format!("it belongs to `{parent}`")
             };
             let help = match (shown.contains('\n'), owner) {
                 (true, _) => format!("write it below `{parent}`"),
-                (_, Some(_)) => format!("write `{}` in `{parent}`", inner_of(&shown, parent)),
+                (_, Some(_)) => format!("write `{}` in `{parent}`", self.entries_line(&below)),
                 (_, None) => format!("write `{shown}`"),
             };
             let diagnostic =
                 self.report.error(Code::UnknownKey, at, format!("unknown key `{name}`: {words}")).help(help);
-            if let Some((span, text)) = fix.filter(|_| owner.is_none() && !shown.contains("my-server")) {
+            if let Some((span, text)) = fix.filter(|_| owner.is_none() && !is_made_up) {
                 diagnostic.fix(span, text);
             }
         }
@@ -166,10 +168,4 @@ impl Corrector<'_> {
         removed.extend(owner);
         self.put_entries(map, &removed, vec![MapEntry { key, value }]);
     }
-}
-
-/// What stands in the braces of `parent: { … }`.
-fn inner_of<'t>(shown: &'t str, parent: &str) -> &'t str {
-    let inner = shown.strip_prefix(parent).and_then(|rest| rest.strip_prefix(": { "));
-    inner.and_then(|inner| inner.strip_suffix(" }")).unwrap_or(shown)
 }

@@ -1,13 +1,15 @@
 //! The language of the rules: what is written, as a shape with captures, and what is meant, as a template of them.
 //!
 //! Both are YAML. In a shape, `$x` is any value, `$x:text` one of a shape (shape.rs), `$x=a|b` one of these words, and
-//! `=a|b` the same without a name. `{ a|b: … }` is a map with the first of these keys, `a?` a key that may be absent, and
-//! `with a` a key that stays, and `without a|b` says that none of these is there; other keys stay too. In a template, `$x` is what was captured,
-//! `$x:name` that value changed (shape.rs), `$x...` the items of a list, `$all` the whole value, and a key without its capture is left out.
+//! `=a|b` the same without a name; `@args` is the words of a list (rules.rs). `{ a|b: … }` is a map with the first of
+//! these keys, `a?` a key that may be absent, `with a` a key that stays, and `without a|b` says that none of these is
+//! there; other keys stay too. In a template, `$x` is what was captured, `$x:name` that value changed (shape.rs), `$x...`
+//! the items of a list, `$all` the whole value, and a key without its capture is left out.
 
 use serde_json::Value;
 
 use super::Corrector;
+use super::rules::WORDS;
 use crate::diagnostic::{Report, Span};
 use crate::yaml::{MapEntry, NodeId, parse};
 
@@ -29,12 +31,13 @@ impl Captures {
     }
 
     pub(super) fn get(&self, name: &str) -> Option<NodeId> {
-        self.values.iter().find(|(known, _)| known == name).map(|(_, node)| *node)
+        self.values.iter().find(|(captured, _)| captured == name).map(|(_, node)| *node)
     }
 }
 
 /// Reads a shape or a template of the table.
 pub(super) fn read(text: &str) -> Value {
+    let text = WORDS.iter().fold(text.to_owned(), |text, (name, words)| text.replace(name, words));
     let mut report = Report::default();
     let file = report.sources.add("rule", text);
     let document = parse(file, &mut report);
@@ -106,7 +109,7 @@ impl Corrector<'_> {
         true
     }
 
-    /// The value of a template; `None` where its capture is absent. What is new stands at `at`.
+    /// The value of a template; `None` where its capture is absent. What is new is located at `at`.
     pub(super) fn build(&mut self, template: &Value, captures: &Captures, at: Span) -> Option<NodeId> {
         match template {
             Value::String(text) => match text.strip_prefix('$') {
@@ -156,6 +159,6 @@ impl Corrector<'_> {
         let node = captures.get(name)?;
         let (change, other) = change.strip_suffix(')').and_then(|call| call.split_once('(')).unwrap_or((change, ""));
         let other = captures.get(other.trim_start_matches('$'));
-        Some(self.changed(change, node, other))
+        self.changed(change, node, other)
     }
 }

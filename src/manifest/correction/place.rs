@@ -1,4 +1,4 @@
-//! The places of a manifest that rules know, and how they stand in each other.
+//! The places of a manifest that rules name, and how they are nested.
 
 use super::Corrector;
 use super::kind::MapKind;

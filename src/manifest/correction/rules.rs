@@ -35,6 +35,18 @@ const OPERATION_TOOL: &str = "{ description: …, run: { script: { shell: sh, te
 /// Steps from which no error follows, whether or not the interpreter is there.
 pub(super) const SCRIPT_STEP: &str = "{ script: { shell: sh, text: '' } }";
 
+/// Words that several rules take for one another.
+pub(super) const WORDS: &[(&str, &str)] = &[
+    ("@args", "args|arguments|argv|params"),
+    ("@call", "call|call_tool|callTool|invoke|uses|use"),
+    ("@command", "command|cmd|program"),
+    ("@everything", "all|*|any|true|everything"),
+    ("@function", "handler|action|execute|entrypoint|main|module|function|func"),
+    ("@method", METHODS),
+    ("@program", "npx|npm|uvx|uv|deno|bun|ruby|git|make|curl|cargo|go"),
+    ("@values", "arguments|args|argv|params|with|input|inputs|vars"),
+];
+
 const fn rule(place: &'static str, written: &'static str, meant: &'static str) -> Rule {
     Rule::new(place, written, meant)
 }
@@ -66,11 +78,11 @@ pub(super) const RULES: &[Rule] = &[
     rule("variables", "$list:named", "$list:by-name"),
     rule("packs folders", "$list:paths", "$list:by-path"),
     rule("pack", "$path:text", "{ path: $path }"),
-    rule("grants", "$all=all|*|any|true|everything", "[exec, script, http, ask, files]")
+    rule("grants", "$all=@everything", "[exec, script, http, ask, files]")
         .message("invalid permission `{all}`")
         .code(Code::BadValue).at("all")
         .help(PERMISSIONS),
-    rule("grants", "['$all=all|*|any|true|everything']", "[exec, script, http, ask, files]")
+    rule("grants", "['$all=@everything']", "[exec, script, http, ask, files]")
         .message("invalid permission `{all}`")
         .code(Code::BadValue).at("all")
         .help(PERMISSIONS),
@@ -90,7 +102,8 @@ pub(super) const RULES: &[Rule] = &[
     rule("prompt", "$text:text", "{ text: $text }"),
     rule("tool", "$command:words", "{ description: …, run: { exec: $command:words } }").maybe(),
     rule("prompt", "{ argument-hint?: $a, allowed-tools?: $b }", "{}")
-        .help("remove it, or serve the folder as it is: `packs: { NAME: { path: …, format: claude-commands } }`"),
+        .help("remove it, or serve the folder as it is: `packs: { NAME: { path: …, format: claude-commands } }`")
+        .foreign(),
     rule(
         "prompt",
         "{ model?: $a, temperature?: $b, max_tokens|maxTokens?: $c, top_p|topP?: $d, config?: $e, provider?: $f }",
@@ -126,15 +139,15 @@ pub(super) const RULES: &[Rule] = &[
         .message("unexpected list in `{key}`: each command is a step"),
     rule("tool", "{ run: { script|scripts|commands|cmds: $list:texts } }", "{ run: $list:steps }")
         .message("unexpected list in `script`: each command is a step"),
-    rule("tool", "{ handler|action|execute|entrypoint|main|module|function|func: $c:list, without run|result: }", "{ run: { exec: $c } }"),
-    rule("tool", "{ handler|action|execute|entrypoint|main|module|function|func: $c:command, without run|result: }", "{ run: { exec: $c:words } }"),
-    rule("tool", "{ handler|action|execute|entrypoint|main|module|function|func: $c:scalar, without run|result: }", "{ run: { exec: [PROGRAM] } }")
+    rule("tool", "{ @function: $c:list, without run|result: }", "{ run: { exec: $c } }"),
+    rule("tool", "{ @function: $c:command, without run|result: }", "{ run: { exec: $c:words } }"),
+    rule("tool", "{ @function: $c:scalar, without run|result: }", "{ run: { exec: [PROGRAM] } }")
         .reads("{ run: { script: { shell: sh, text: '' } } }")
         .help("no function of a program is called: write `run: { exec: [PROGRAM] }`, or `http`"),
     rule("result", "$text:text", "{ text: $text }"),
     // Arguments.
     rule("prompt tool", "{ properties: $p:map, required?: $r:texts, type?: =object, without arguments|inputSchema|input_schema: }", "{ arguments: $p:require($r) }")
-        .note("arguments stand in `arguments` by name"),
+        .note("arguments are in `arguments`, by name"),
     rule("prompt tool", "{ required: $r:texts, arguments: $a:map }", "{ arguments: $a:require($r) }").note(EACH_ITSELF),
     rule("prompt tool", "{ parameters|params|args|input|inputs: { type?: =object, properties: $p:map, required?: $r:texts }, without arguments: }", "{ arguments: $p:require($r) }"),
     rule("prompt tool", "{ parameters|params|input|inputs: $list:parameters, without arguments: }", "{ arguments: $list:by-parameter }"),
@@ -230,29 +243,29 @@ pub(super) const RULES: &[Rule] = &[
         .help("write `ask: { answer: { {kind}: … } }`"),
     rule("step", "{ continue-on-error|ignore_errors|continueOnError|ignoreErrors: $x }", "{ onFail: continue }").reads("{}"),
     rule("step", "{ depends_on|dependsOn|needs|after: $x }", "{}").help("remove it: steps run one after the other, in the order written"),
-    rule("step", "{ tool: $name:text, arguments|args|argv|params|with|input|inputs|vars: $a:map }", "{ tool: { name: $name, arguments: $a } }"),
-    rule("step", "{ prompt: $name:text, arguments|args|argv|params|with|input|inputs|vars: $a:map }", "{ prompt: { name: $name, arguments: $a } }"),
-    rule("step", "{ call|call_tool|callTool|invoke|uses|use: $name:text, arguments|args|argv|params|with|input|inputs|vars: $a:map }", "{ tool: { name: $name, arguments: $a } }"),
-    rule("step", "{ call|call_tool|callTool|invoke|uses|use: $name:text }", "{ tool: $name }"),
-    rule("step", "{ command|cmd|program|exec: $c:text, args|arguments|argv|params: $a:list, shell?: $s }", "{ exec: [$c:words..., $a...] }"),
-    rule("step", "{ command|cmd|program: $c:list, args|arguments|argv|params?: $a:list, shell?: $s }", "{ exec: [$c..., $a...] }"),
-    rule("step", "{ command|cmd|program: $c:words, shell?: $s }", "{ exec: $c:words }"),
-    rule("step", "{ command|cmd|program: $c:text, shell?: $s }", "{ exec: $c:words }").help(NO_SHELL),
+    rule("step", "{ tool: $name:text, @values: $a:map }", "{ tool: { name: $name, arguments: $a } }"),
+    rule("step", "{ prompt: $name:text, @values: $a:map }", "{ prompt: { name: $name, arguments: $a } }"),
+    rule("step", "{ @call: $name:text, @values: $a:map }", "{ tool: { name: $name, arguments: $a } }"),
+    rule("step", "{ @call: $name:text }", "{ tool: $name }"),
+    rule("step", "{ @command|exec: $c:text, @args: $a:list, shell?: $s }", "{ exec: [$c:words..., $a...] }"),
+    rule("step", "{ @command: $c:list, @args?: $a:list, shell?: $s }", "{ exec: [$c..., $a...] }"),
+    rule("step", "{ @command: $c:words, shell?: $s }", "{ exec: $c:words }"),
+    rule("step", "{ @command: $c:text, shell?: $s }", "{ exec: $c:words }").help(NO_SHELL),
     rule("step", "{ exec: $c, shell: $s }", "{ exec: $c }").help(ONE_SHELL),
     rule("step", "{ script: $text:text, shell: $shell }", "{ script: { shell: $shell, text: $text } }").reads(SCRIPT_STEP),
     rule("step", "{ shell|bash|sh: $c:words }", "{ exec: $c:words }"),
     rule("step", "{ $shell=bash|sh|zsh|pwsh|node: $c:list }", "{ exec: [$shell, $c...] }").reads(SCRIPT_STEP),
     rule("step", "{ python|python3: $c:list }", "{ exec: [python3, $c...] }").reads(SCRIPT_STEP),
-    rule("step", "{ python|python3: $c:program-file, args|arguments|argv|params?: $a:list }", "{ exec: [python3, $c:words..., $a...] }").reads(SCRIPT_STEP),
-    rule("step", "{ $p=node|npx|npm|uvx|uv|deno|bun|ruby|git|make|curl|cargo|go: $c:program-file, args|arguments|argv|params?: $a:list }", "{ exec: [$p, $c:words..., $a...] }").reads(SCRIPT_STEP),
-    rule("step", "{ $p=npx|npm|uvx|uv|deno|bun|ruby|git|make|curl|cargo|go: $c:words, args|arguments|argv|params?: $a:list }", "{ exec: [$p, $c:words..., $a...] }").reads(SCRIPT_STEP),
-    rule("step", "{ python|python3: $c:with-tags, args|arguments|argv|params?: $a }", "{ script: { shell: python3, text: $c } }").reads(SCRIPT_STEP).help(VARIABLES).maybe(),
-    rule("step", "{ python|python3: $c, args|arguments|argv|params?: $a }", "{ script: { shell: python3, text: $c } }").reads(SCRIPT_STEP),
-    rule("step", "{ $shell=bash|zsh|pwsh|node: $c:with-tags, args|arguments|argv|params?: $a }", "{ script: { shell: $shell, text: $c } }").reads(SCRIPT_STEP).help(VARIABLES).maybe(),
-    rule("step", "{ $shell=bash|zsh|pwsh|node: $c, args|arguments|argv|params?: $a }", "{ script: { shell: $shell, text: $c } }").reads(SCRIPT_STEP),
-    rule("step", "{ shell|sh|run: $c:with-tags, args|arguments|argv|params?: $a }", "{ script: { shell: sh, text: $c } }").reads(SCRIPT_STEP).help(VARIABLES).maybe(),
-    rule("step", "{ shell|sh|run: $c, args|arguments|argv|params?: $a }", "{ script: { shell: sh, text: $c } }").reads(SCRIPT_STEP),
-    rule("exec", "{ command|cmd|program|exec: $c:text, args|arguments|argv|params?: $a:list }", "[$c:words..., $a...]"),
+    rule("step", "{ python|python3: $c:program-file, @args?: $a:list }", "{ exec: [python3, $c:words..., $a...] }").reads(SCRIPT_STEP),
+    rule("step", "{ $p=node|@program: $c:program-file, @args?: $a:list }", "{ exec: [$p, $c:words..., $a...] }").reads(SCRIPT_STEP),
+    rule("step", "{ $p=@program: $c:words, @args?: $a:list }", "{ exec: [$p, $c:words..., $a...] }").reads(SCRIPT_STEP),
+    rule("step", "{ python|python3: $c:with-tags, @args?: $a }", "{ script: { shell: python3, text: $c } }").reads(SCRIPT_STEP).help(VARIABLES).maybe(),
+    rule("step", "{ python|python3: $c, @args?: $a }", "{ script: { shell: python3, text: $c } }").reads(SCRIPT_STEP),
+    rule("step", "{ $shell=bash|zsh|pwsh|node: $c:with-tags, @args?: $a }", "{ script: { shell: $shell, text: $c } }").reads(SCRIPT_STEP).help(VARIABLES).maybe(),
+    rule("step", "{ $shell=bash|zsh|pwsh|node: $c, @args?: $a }", "{ script: { shell: $shell, text: $c } }").reads(SCRIPT_STEP),
+    rule("step", "{ shell|sh|run: $c:with-tags, @args?: $a }", "{ script: { shell: sh, text: $c } }").reads(SCRIPT_STEP).help(VARIABLES).maybe(),
+    rule("step", "{ shell|sh|run: $c, @args?: $a }", "{ script: { shell: sh, text: $c } }").reads(SCRIPT_STEP),
+    rule("exec", "{ @command|exec: $c:text, @args?: $a:list }", "[$c:words..., $a...]"),
     rule("exec", "$command:words", "$command:words"),
     rule("exec", "$command:text", "$command:words").help(NO_SHELL),
     rule("script", "$text:text", "{ shell: sh, text: '' }").help("write `script: { shell: sh, text: … }`, with the shell that reads it"),
@@ -261,11 +274,11 @@ pub(super) const RULES: &[Rule] = &[
     rule("script", "{ run|script|command|code|source|inline|body|content: $text, without text: }", "{ text: $text }"),
     rule("values", "$list:assignments", "$list:assigned").maybe(),
     rule("codes", "$code:exit-code", "['$code:number']"),
-    rule("reference", "{ tool|prompt|call|call_tool|callTool|invoke|uses|use: $name, without name: }", "{ name: $name }"),
+    rule("reference", "{ tool|prompt|@call: $name, without name: }", "{ name: $name }"),
     // Requests.
     rule("request", "$text:request", "{ method: $text:method, url: $text:url }"),
     rule("request", "$url:text", "{ url: $url }"),
-    rule("request", "{ $method=get|head|post|put|patch|delete|options|GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS: $url, without url|use|method: }", "{ method: $method:upper, url: $url }"),
+    rule("request", "{ $method=@method: $url, without url|use|method: }", "{ method: $method:upper, url: $url }"),
     rule("request", "{ body: $json:json-body, without json: }", "{ json: $json }")
         .message("expected a string or `{ file: … }`, found {found}")
         .code(Code::WrongType).at("json"),

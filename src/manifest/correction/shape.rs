@@ -79,13 +79,18 @@ fn changed_text(change: &str, text: &str) -> Option<String> {
 impl Corrector<'_> {
     /// Whether a value has a shape of the table of rules.
     pub(super) fn has_shape(&self, shape: &str, node: NodeId, parent: NodeId) -> bool {
+        self.shape_fits(shape, node, parent).unwrap_or_default()
+    }
+
+    /// The same; `None` where there is no such shape.
+    pub(super) fn shape_fits(&self, shape: &str, node: NodeId, parent: NodeId) -> Option<bool> {
         let document = &self.document;
         if let Some(has_shape) = text_has_shape(shape, document.string_of(node).unwrap_or_default()) {
-            return has_shape && document.string_of(node).is_some();
+            return Some(has_shape && document.string_of(node).is_some());
         }
         let (scalar, json) = (document.scalar_of(node), || document.json(node));
         let has = |node, keys: &[&str]| document.first_entry_of(node, keys).is_some();
-        match shape {
+        Some(match shape {
             "scalar" => scalar.is_some(),
             "number" => json().is_number(),
             "bool" => json().is_boolean(),
@@ -96,18 +101,22 @@ impl Corrector<'_> {
             "map" => document.entries_of(node).is_some(),
             "json-body" => scalar.is_none() && !json().is_null() && !has(node, &["file", "base64"]),
             "question" => !has(node, &["elicit", "sample", "roots"]),
-            _ => document.items_of(node).is_some_and(|items| self.items_have_shape(shape, &items, parent)),
-        }
+            _ => {
+                let items = document.items_of(node);
+                let fits = self.items_have_shape(shape, items.as_deref().unwrap_or_default(), parent)?;
+                fits && items.is_some()
+            }
+        })
     }
 
-    /// Whether the items of a list have a shape.
-    fn items_have_shape(&self, shape: &str, items: &[NodeId], parent: NodeId) -> bool {
+    /// Whether the items of a list have a shape; `None` where there is no such shape.
+    fn items_have_shape(&self, shape: &str, items: &[NodeId], parent: NodeId) -> Option<bool> {
         let document = &self.document;
         let has = |item, key| document.entry_of(item, key).is_some();
         let all = |is: &dyn Fn(NodeId) -> bool| !items.is_empty() && items.iter().all(|item| is(*item));
         let are_texts = || all(&|item| document.string_of(item).is_some());
         let any_text = |is: &dyn Fn(&str) -> bool| items.iter().filter_map(|item| document.string_of(*item)).any(is);
-        match shape {
+        Some(match shape {
             "texts" => are_texts(),
             "with-text" => any_text(&|_| true),
             "commands" => are_texts() && any_text(&|text| text.contains(' ')),
@@ -127,22 +136,22 @@ impl Corrector<'_> {
             "parameters" => all(&|item| has(item, "name") && (has(item, "in") || has(item, "schema"))),
             // The names of the other entries of the map, as `required` of a schema lists them.
             "names" => are_texts() && items.iter().all(|name| has(parent, document.key_text(*name))),
-            _ => false,
-        }
+            _ => return None,
+        })
     }
 
-    /// A value changed as a template says.
-    pub(super) fn changed(&mut self, change: &str, node: NodeId, other: Option<NodeId>) -> NodeId {
+    /// A value changed as a template says; `None` where there is no such change.
+    pub(super) fn changed(&mut self, change: &str, node: NodeId, other: Option<NodeId>) -> Option<NodeId> {
         let (at, json) = (self.span(node), self.document.json(node));
         let text = self.document.scalar_of(node).unwrap_or_default().to_owned();
         if let Some(text) = changed_text(change, &text) {
-            return self.document.add_string(&text, at);
+            return Some(self.document.add_string(&text, at));
         }
-        match change {
+        Some(match change {
             "number" => self.document.add_plain(text.trim().parse::<i64>().unwrap_or_default(), at),
             "not" => self.document.add_plain(json == false, at),
             "type-of" => self.document.add_string(if json.is_i64() { "integer" } else { "number" }, at),
-            "argument" => self.argument_of_type(&text, at),
+            "argument" => self.value(&type_expression::read(&text).unwrap_or_default(), at),
             "words" => self.words_of(node, &text),
             "split" => {
                 let parts = text.split([',', '|']).map(|part| part.trim().to_owned());
@@ -163,8 +172,8 @@ impl Corrector<'_> {
             "variables" => self.map_of_assignments(node, true),
             "assigned" => self.map_of_assignments(node, false),
             "require" => self.map_with_required(node, other),
-            _ => node,
-        }
+            _ => return None,
+        })
     }
 
     /// The words of a command; of one that only a shell reads, the program. A list is one already.
@@ -187,12 +196,6 @@ impl Corrector<'_> {
         self.document.add_map(entries, at)
     }
 
-    /// A type of another language as the keys of an argument.
-    fn argument_of_type(&mut self, text: &str, at: Span) -> NodeId {
-        let argument = type_expression::read(text).unwrap_or_default();
-        self.value(&argument, at)
-    }
-
     /// A value of JSON as a node.
     fn value(&mut self, value: &serde_json::Value, at: Span) -> NodeId {
         self.build(value, &super::pattern::Captures::default(), at)
@@ -203,7 +206,7 @@ impl Corrector<'_> {
     fn step_of(&mut self, command: NodeId) -> NodeId {
         let (at, text) = (self.span(command), self.document.string_of(command).unwrap_or_default().to_owned());
         if words(&text).is_some() {
-            let list = self.changed("words", command, None);
+            let list = self.words_of(command, &text);
             return self.map_of(&[("exec", list)], at);
         }
         let shell = self.document.add_string("sh", at);

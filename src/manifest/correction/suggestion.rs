@@ -18,7 +18,7 @@ const MAX_LINES: usize = 16;
 pub(super) struct Suggestion {
     /// For the help: on one line, or over several where it is long.
     pub(super) shown: String,
-    /// The text in the place of a span, where nothing else of the file is lost with it.
+    /// The text for a span, where nothing else of the file is lost with it.
     pub(super) fix: Option<(Span, String)>,
 }
 
@@ -28,7 +28,7 @@ impl Corrector<'_> {
         if parsed.written.is_object() && parsed.meant.is_object() {
             return self.replace_entries(parsed, node, &captures);
         }
-        // What is put in the place of a value may hold that value.
+        // What replaces a value may hold that value.
         captures.replace(node, self.document.add_copy(node));
         self.replace_value(parsed, node, &captures);
     }
@@ -48,7 +48,7 @@ impl Corrector<'_> {
         if !lacks_space {
             self.report_mistake(parsed, node, key, captures, message, suggestion);
         }
-        // A key without its space is no program.
+        // A key without its space is not a program.
         let is_program = lacks_space && self.document.entry_of(meant, "exec").is_some();
         let reads = if is_program { Some(&pattern::read(SCRIPT_STEP)) } else { parsed.reads.as_ref() };
         let reads = reads.and_then(|reads| self.build(reads, captures, at));
@@ -78,7 +78,7 @@ impl Corrector<'_> {
         self.put_entries(map, &removed, reads.unwrap_or(added));
     }
 
-    /// Reads entries in the place of others; what is wrong within them follows from what is reported.
+    /// Reads entries instead of others; what is wrong within them follows from what is reported.
     pub(super) fn put_entries(&mut self, map: NodeId, removed: &[MapEntry], added: Vec<MapEntry>) {
         let mut entries = self.document.entries_of(map).unwrap_or_default();
         let is_removed = |entry: &MapEntry| removed.iter().any(|removed| removed.key == entry.key);
@@ -114,6 +114,9 @@ impl Corrector<'_> {
         if self.is_quiet || rule.is_silent {
             return;
         }
+        if rule.is_foreign {
+            self.report.mark_foreign(self.document.file());
+        }
         let key_at = |name: &str| self.document.entry_of(node, name).map(|entry| entry.key);
         let target = match rule.at {
             Some(name) => captures.get(name).or_else(|| key_at(name)).unwrap_or(node),
@@ -144,7 +147,7 @@ impl Corrector<'_> {
         }
     }
 
-    /// What to write in the place of a value.
+    /// What to write instead of a value.
     fn suggest_value(&self, node: NodeId, meant: NodeId) -> Suggestion {
         let (span, raw) = (self.trimmed_span(node), self.raw(node).trim_end());
         let is_block = raw.contains('\n') && self.document.scalar_of(node).is_none() && !raw.starts_with(['{', '[']);
@@ -161,10 +164,9 @@ impl Corrector<'_> {
         Suggestion { shown: shown(line, block), fix }
     }
 
-    /// What to write in the place of entries of a map, if they stand side by side.
+    /// What to write instead of entries of a map, if they are neighbours.
     pub(super) fn suggest_entries(&self, map: NodeId, removed: &[MapEntry], added: &[MapEntry]) -> Suggestion {
-        let parts: Vec<String> = added.iter().map(|entry| self.entry_line(entry)).collect();
-        let line = parts.join(", ");
+        let line = self.entries_line(added);
         if let ([old], [new]) = (removed, added)
             && old.value == new.value
         {
@@ -196,8 +198,10 @@ impl Corrector<'_> {
             return format!("[{}]", items.join(", "));
         }
         if let Some(entries) = self.document.entries_of(node) {
-            let entries: Vec<String> = entries.iter().map(|entry| self.entry_line(entry)).collect();
-            return if entries.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", entries.join(", ")) };
+            return match entries.is_empty() {
+                true => "{}".to_owned(),
+                false => format!("{{ {} }}", self.entries_line(&entries)),
+            };
         }
         let (text, raw) = (self.document.scalar_of(node).unwrap_or("null"), self.raw(node));
         let unquoted = match raw.chars().next() {
@@ -215,11 +219,13 @@ impl Corrector<'_> {
         }
     }
 
-    fn entry_line(&self, entry: &MapEntry) -> String {
-        format!("{}: {}", self.line(entry.key), self.line(entry.value))
+    /// Entries on one line, without braces.
+    pub(super) fn entries_line(&self, entries: &[MapEntry]) -> String {
+        let line = |entry: &MapEntry| format!("{}: {}", self.line(entry.key), self.line(entry.value));
+        entries.iter().map(line).collect::<Vec<_>>().join(", ")
     }
 
-    /// From the first to the last of entries that stand side by side.
+    /// From the first to the last of entries that are neighbours.
     fn span_of_run(&self, map: NodeId, entries: &[MapEntry]) -> Option<Span> {
         let all = self.document.entries_of(map)?;
         let position = |entry: &MapEntry| all.iter().position(|other| other.key == entry.key);
@@ -248,13 +254,13 @@ impl Corrector<'_> {
         source.map_or(0, |source| (source.position(span.start).column as usize).saturating_sub(1))
     }
 
-    /// Whether nothing but blanks stands before a span on its line.
+    /// Whether only blanks come before a span on its line.
     fn begins_line(&self, span: Span) -> bool {
         let start = span.start.saturating_sub(u32::try_from(self.column(span)).unwrap_or_default());
         self.report.sources.text_of(Span { start, end: span.start, ..span }).trim().is_empty()
     }
 
-    /// Lines for the place of a span, whose first stands there already.
+    /// Lines for a span, whose indentation the first one has already.
     fn indented(&self, lines: &str, span: Span) -> String {
         lines.replace('\n', &format!("\n{}", " ".repeat(self.column(span))))
     }

@@ -22,7 +22,7 @@ use super::placeholders::{ArgumentCollector, text_argument};
 use super::template_text::ValueCollector;
 use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat};
 use crate::budget::Budget;
-use crate::diagnostic::{Code, Report, Span};
+use crate::diagnostic::{Code, Consequence, Report, Span};
 use crate::digest::Digest;
 use crate::manifest::{Argument, Arguments, Prompt};
 use crate::template::{JsPart, JsTemplates, RenderError, TemplateError};
@@ -124,14 +124,18 @@ impl PromptFile<'_> {
         let text = if self.body > 0 { whole.trim() } else { whole };
         let start = self.body + if self.body > 0 { whole.len() - whole.trim_start().len() } else { 0 };
         if text.trim().is_empty() {
-            report.warning(Code::MissingKey, Span::new(self.file.id, start, start), "no text: prompt skipped");
+            report
+                .warning(Code::MissingKey, Span::new(self.file.id, start, start), "no text")
+                .consequence(Consequence::PromptSkipped);
             return None;
         }
         let source = partials.parse(&self.file.path, text, report);
         let source = source.map_err(|error| self.report_skipped(&error, start, report)).ok()?;
         let Some((used, unknown_data)) = source.variables(partials.sources(), MAX_NODES) else {
-            let message = format!("more than {MAX_NODES} texts, values and blocks: prompt skipped");
-            report.warning(Code::TooLarge, Span::new(self.file.id, start, start), message);
+            let message = format!("more than {MAX_NODES} texts, values and blocks");
+            report
+                .warning(Code::TooLarge, Span::new(self.file.id, start, start), message)
+                .consequence(Consequence::PromptSkipped);
             return None;
         };
         let parts = source.split().map_err(|error| self.report_skipped(&error, start, report)).ok()?;
@@ -161,8 +165,9 @@ impl PromptFile<'_> {
 
     /// Reports an error of the template, which begins at `start`.
     fn report_skipped(&self, error: &TemplateError, start: usize, report: &mut Report) {
-        let message = format!("{}: prompt skipped", error.message);
-        report.warning(Code::Syntax, span_of(error, self.file, start), message);
+        report
+            .warning(Code::Syntax, span_of(error, self.file, start), &error.message)
+            .consequence(Consequence::PromptSkipped);
     }
 
     /// The variables: those that are declared, then others that the template uses.

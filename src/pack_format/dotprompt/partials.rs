@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::diagnostic::{Code, Report, Span};
+use crate::diagnostic::{Code, Consequence, Report, Span};
 use crate::pack_format::ImportedFile;
 use crate::pack_format::front_matter::split_leading_front_matter;
 use crate::template::{JsSource, TemplateError, TemplateSpan};
@@ -92,8 +92,9 @@ impl<'f> Partials<'f> {
         match parsed.and_then(|source| source.split().map(|_| source)) {
             Ok(source) => Some(source),
             Err(error) => {
-                let message = format!("{}: partial skipped", error.message);
-                report.warning(Code::Syntax, span_of(&error, file, body), message);
+                report
+                    .warning(Code::Syntax, span_of(&error, file, body), &error.message)
+                    .consequence(Consequence::PartialSkipped);
                 None
             }
         }

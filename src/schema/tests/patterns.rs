@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::budget::{Budget, BudgetExceeded};
 
-/// Expressions as they stand in manifests, with a text that each takes, and one that it does not.
+/// Expressions as they are in manifests, with a text that each takes, and one that it does not.
 const COMMON: &[(&str, &str, &str)] = &[
     (r"^\w{1,64}$", "some_name_9", "no spaces"),
     (r"^[a-z0-9-]{1,255}$", "a-host-name", "Not One"),

@@ -1,12 +1,12 @@
-//! Names that other languages give to arguments, to outcomes and to the items of a loop.
+//! Names that other languages give to arguments, variables of the environment and outcomes.
 
 use super::Checker;
-use crate::diagnostic::{Code, quote_names};
+use crate::diagnostic::Code;
 use crate::template::error::TemplateError;
 use crate::template::shape::Shape;
 use crate::template::syntax::{Ident, PathNode};
 
-/// What holds the arguments elsewhere; here they stand by their own names.
+/// What holds the arguments elsewhere; here they have their own names.
 const ARGUMENT_OWNERS: &[&str] = &[
     "args", "arg", "params", "param", "parameters", "inputs", "input", "vars", "variables", "kwargs", "data", "prompt",
 ];
@@ -20,9 +20,6 @@ const OUTPUT_NAMES: &[&str] = &["output", "out", "stdout", "response", "answer",
 /// The fields of an outcome that hold it, the best first.
 const OUTPUT_FIELDS: &[&str] = &["stdout", "json", "text", "body", "structured"];
 
-/// What the item of a loop is called elsewhere.
-const ITEM_NAMES: &[&str] = &["item", "it", "element", "elem", "el", "self"];
-
 impl<'a> Checker<'a> {
     /// The error of a name that another language has; `None` for any other name.
     pub(super) fn foreign_name(&mut self, path: &PathNode, name: &Ident) -> Option<TemplateError> {
@@ -31,8 +28,7 @@ impl<'a> Checker<'a> {
         if !is_plain || self.names.get(&name.text).is_some() {
             return None;
         }
-        self.item(path, name)
-            .or_else(|| self.argument_of(path, name))
+        self.argument_of(path, name)
             .or_else(|| self.output(path, name))
             .or_else(|| self.environment_variable(path, name))
     }
@@ -54,71 +50,31 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// `{{item}}` and `{{item.name}}` in a loop.
-    fn item(&mut self, path: &PathNode, name: &Ident) -> Option<TemplateError> {
-        let is_loop = self.frames.len() > 1 || self.names.this().is_some();
-        if !is_loop || !ITEM_NAMES.contains(&name.text.as_str()) {
-            return None;
-        }
-        let message = format!("unknown variable `{}`", name.text);
-        let error = self.error(&name.span, Code::UnknownVariable, message);
-        let names: Vec<&str> = path.names.iter().map(|name| name.text.as_str()).collect();
-        let meant = [&["this"], names.get(1..).unwrap_or_default()].concat().join(".");
-        Some(error.help(format!("write `{meant}`: the item of a loop is `this`")).certain("this"))
-    }
-
     /// `{{args.who}}`, and `{{input}}` where there is one argument.
     fn argument_of(&mut self, path: &PathNode, name: &Ident) -> Option<TemplateError> {
         if !ARGUMENT_OWNERS.contains(&name.text.as_str()) {
             return None;
         }
-        let fields = self.names.get("arguments").and_then(Shape::fields)?;
-        let known: Vec<String> = fields.keys().cloned().collect();
+        let arguments = self.names.get("arguments").and_then(Shape::fields)?;
         let message = format!("unknown variable `{}`", name.text);
         let Some(field) = path.names.get(1) else {
+            let only = arguments.keys().next().filter(|_| arguments.len() == 1)?;
             let error = self.error(&name.span, Code::UnknownVariable, message);
-            return match known.as_slice() {
-                [only] => Some(error.help(format!("did you mean `{only}`?")).replacement(only.as_str())),
-                _ => None,
-            };
+            return Some(error.help(format!("did you mean `{only}`?")).replacement(only.as_str()));
         };
-        let wrong = field.text.as_str();
-        if known.iter().any(|known| known == wrong) {
-            let error = self.error(&(name.span.start..field.span.end), Code::UnknownVariable, message);
-            let help = format!("write `{wrong}`: an argument stands by its own name");
-            return Some(error.help(help).certain(wrong));
-        }
-        let error = self.error(&name.span, Code::UnknownVariable, message);
-        Some(match known.is_empty() {
-            true => error.help(format!("declare `{wrong}` under `arguments`, and write `{{{{{wrong}}}}}`")),
-            false => error.help(format!("arguments stand by their own names: {}", quote_names(&known))),
-        })
+        let argument = arguments.contains_key(&field.text).then_some(field.text.as_str())?;
+        let error = self.error(&(name.span.start..field.span.end), Code::UnknownVariable, message);
+        Some(error.help(format!("write `{argument}`: an argument has its own name")).certain(argument))
     }
 
     /// `{{output}}` of an action.
     fn output(&mut self, path: &PathNode, name: &Ident) -> Option<TemplateError> {
-        if !OUTPUT_NAMES.contains(&name.text.as_str()) {
-            return None;
-        }
-        let message = format!("unknown variable `{}`", name.text);
-        if let Some(result) = self.names.get("result") {
-            let fields = result.fields();
-            let field = OUTPUT_FIELDS.iter().find(|field| fields.is_some_and(|fields| fields.contains_key(**field)));
-            let own = fields.and_then(|fields| fields.get_key_value(name.text.as_str())).map(|(own, _)| own.as_str());
-            let meant = match own.or(field.copied()) {
-                Some(field) => format!("result.{field}"),
-                None => "result".to_owned(),
-            };
-            let is_whole = path.names.len() == 1;
-            let error = self.error(&name.span, Code::UnknownVariable, message);
-            let error = error.help(format!("write `{meant}`: `result` is the outcome of `run`"));
-            return Some(if is_whole { error.certain(meant) } else { error });
-        }
-        let steps = self.names.get("steps").and_then(Shape::fields)?;
-        let help = match steps.keys().next_back() {
-            Some(id) => format!("name the step, as in `{{{{steps.{id}.stdout}}}}`"),
-            None => "give the step an `id`, and write `{{steps.ID.stdout}}`".to_owned(),
-        };
-        Some(self.error(&name.span, Code::UnknownVariable, message).help(help))
+        let fields = self.names.get("result").filter(|_| OUTPUT_NAMES.contains(&name.text.as_str()))?.fields()?;
+        let own = fields.get_key_value(name.text.as_str()).map(|(own, _)| own.as_str());
+        let field = own.or_else(|| OUTPUT_FIELDS.iter().find(|field| fields.contains_key(**field)).copied())?;
+        let meant = format!("result.{field}");
+        let error = self.error(&name.span, Code::UnknownVariable, format!("unknown variable `{}`", name.text));
+        let error = error.help(format!("write `{meant}`: `result` is the outcome of `run`"));
+        Some(if path.names.len() == 1 { error.certain(meant) } else { error })
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::Checker;
 use super::frame::{InlinePartial, ScopeFrame, SourceText, TypedValue};
 use crate::diagnostic::{Code, nearest, quote_names};
+use crate::template::error::TemplateError;
 use crate::template::helper::checks_presence;
 use crate::template::shape::Shape;
 use crate::template::syntax::{CallNode, Expression, Ident, PartialCall, PathNode, TemplateNode};
@@ -173,8 +174,9 @@ impl<'a> Checker<'a> {
             0 | 1 => format!("cyclic partial: `{name}` uses itself"),
             _ => format!("cyclic partials: {} → `{name}`", backticks(&way)),
         };
+        let cycle = way.into_iter().chain([name.as_str()]).map(str::to_owned).collect();
         let error = self.error(&call.name.span, Code::Cycle, message);
-        self.report(error);
+        self.report(TemplateError { cycle, ..error });
     }
 
     /// The scope of a partial: its context argument or that of the caller, and its named arguments.
