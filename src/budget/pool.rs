@@ -37,17 +37,41 @@ struct PoolState {
 #[derive(Debug, Default)]
 pub(super) struct MemoryUsage {
     held: AtomicU64,
-    /// How many of these bytes belong to requests that wait: for room, for their client, or for the rest of their batch.
+    /// How many of these bytes belong to requests that wait for their client or for the rest of their batch.
     suspended: AtomicU64,
-    /// Locked by the first in line.
-    line: Mutex<()>,
+    /// How many belong to requests that wait for more.
+    waiting: AtomicU64,
+    /// Locked by the first of those that hold little yet.
+    new_line: Mutex<()>,
+    /// Locked by the first of the others, which do not wait for those that come.
+    holder_line: Mutex<()>,
+}
+
+/// Where a request waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    New,
+    Holder,
 }
 
 impl MemoryUsage {
-    /// Whether so many bytes more fit. Nothing that is suspended is released before the first in line goes on.
-    fn has_room(&self, bytes: u64, limit: u64, is_first: bool) -> bool {
-        let held = self.held.load(SeqCst);
-        held.saturating_add(bytes) <= limit || is_first && held.saturating_sub(self.suspended.load(SeqCst)) <= limit / 4
+    /// Whether so many bytes more fit. The first in line does not wait for what is suspended, nor the first holder for
+    /// other holders that wait: they are released after it.
+    fn has_room(&self, bytes: u64, limit: u64, first_in: Option<Line>) -> bool {
+        let (held, suspended) = (self.held.load(SeqCst), self.suspended.load(SeqCst));
+        let excepted = match first_in {
+            None => return held.saturating_add(bytes) <= limit,
+            Some(Line::New) => suspended,
+            Some(Line::Holder) => suspended + self.waiting.load(SeqCst),
+        };
+        held.saturating_add(bytes) <= limit || held.saturating_sub(excepted) <= limit / 4
+    }
+
+    fn line(&self, line: Line) -> &Mutex<()> {
+        match line {
+            Line::New => &self.new_line,
+            Line::Holder => &self.holder_line,
+        }
     }
 }
 
@@ -119,7 +143,7 @@ impl Caller {
 
     /// Whether its requests are within its share.
     pub fn has_room(&self) -> bool {
-        self.memory_usage.has_room(0, self.memory_share(), true)
+        self.memory_usage.has_room(0, self.memory_share(), Some(Line::New))
     }
 
     /// Waits until its requests are within its share.
@@ -175,7 +199,7 @@ impl Reservation {
 
     /// Counts more bytes if there is room now.
     pub fn try_grow(&self, bytes: u64) -> bool {
-        let has_room = self.fits_share(bytes, false) && self.fits_pool(bytes, false);
+        let has_room = self.fits_share(bytes, None) && self.fits_pool(bytes, None);
         if has_room {
             self.grow(bytes);
         }
@@ -195,12 +219,12 @@ impl Reservation {
         if self.try_grow(bytes) {
             return;
         }
-        let _suspended = self.suspend();
-        let pool = &self.caller.pool;
-        let _first_of_caller = self.caller.memory_usage.line.lock().await;
-        pool.wait_until(|| self.fits_share(bytes, true)).await;
-        let _first = if self.is_small(bytes) { None } else { Some(pool.0.usage.line.lock().await) };
-        pool.wait_until(|| self.fits_pool(bytes, true)).await;
+        let (pool, line) = (&self.caller.pool, if self.is_small(0) { Line::New } else { Line::Holder });
+        let _waiting = self.suspend(|usage| &usage.waiting);
+        let _first_of_caller = self.caller.memory_usage.line(line).lock().await;
+        pool.wait_until(|| self.fits_share(bytes, Some(line))).await;
+        let _first = if self.is_small(bytes) { None } else { Some(pool.0.usage.line(line).lock().await) };
+        pool.wait_until(|| self.fits_pool(bytes, Some(line))).await;
         self.grow(bytes);
     }
 
@@ -227,7 +251,7 @@ impl Reservation {
     /// # Errors
     /// Too many bytes are held so.
     pub fn try_suspend(self: &Arc<Reservation>) -> Result<Suspension, Busy> {
-        let suspension = self.suspend();
+        let suspension = self.suspend(|usage| &usage.suspended);
         let is_within = |usage: &MemoryUsage, limit| usage.suspended.load(SeqCst) <= limit;
         let fits = self.bytes() <= SMALL_RESERVATION_BYTES
             || is_within(&self.caller.memory_usage, self.caller.memory_share())
@@ -236,13 +260,15 @@ impl Reservation {
     }
 
     /// What is suspended already, as by another step of the call, counts once.
-    fn suspend(self: &Arc<Reservation>) -> Suspension {
+    fn suspend(self: &Arc<Reservation>, counter: fn(&MemoryUsage) -> &AtomicU64) -> Suspension {
         let bytes = if self.is_suspended.swap(true, SeqCst) { 0 } else { self.bytes() };
-        self.caller.memory_usage.suspended.fetch_add(bytes, SeqCst);
-        self.caller.pool.0.usage.suspended.fetch_add(bytes, SeqCst);
+        let suspension = Suspension { reservation: self.clone(), counter, bytes };
+        for counter in suspension.counters() {
+            counter.fetch_add(bytes, SeqCst);
+        }
         // The first in line may go on as soon as the others wait.
         self.caller.pool.0.changed.notify_waiters();
-        Suspension { reservation: self.clone(), bytes }
+        suspension
     }
 
     fn is_small(&self, more: u64) -> bool {
@@ -250,13 +276,13 @@ impl Reservation {
     }
 
     /// Small requests of one address do not wait for each other: many clients may have it.
-    fn fits_share(&self, bytes: u64, is_first: bool) -> bool {
+    fn fits_share(&self, bytes: u64, first_in: Option<Line>) -> bool {
         self.is_small(bytes) && self.caller.kind() == CallerKind::Address
-            || self.caller.memory_usage.has_room(bytes, self.caller.memory_share(), is_first)
+            || self.caller.memory_usage.has_room(bytes, self.caller.memory_share(), first_in)
     }
 
-    fn fits_pool(&self, bytes: u64, is_first: bool) -> bool {
-        self.is_small(bytes) || self.caller.pool.0.usage.has_room(bytes, self.caller.pool.limit(), is_first)
+    fn fits_pool(&self, bytes: u64, first_in: Option<Line>) -> bool {
+        self.is_small(bytes) || self.caller.pool.0.usage.has_room(bytes, self.caller.pool.limit(), first_in)
     }
 }
 
@@ -270,10 +296,17 @@ impl Drop for Reservation {
 #[derive(Debug)]
 pub struct Suspension {
     reservation: Arc<Reservation>,
+    counter: fn(&MemoryUsage) -> &AtomicU64,
     bytes: u64,
 }
 
 impl Suspension {
+    /// Where its bytes count: for its caller and for all.
+    fn counters(&self) -> [&AtomicU64; 2] {
+        let caller = &self.reservation.caller;
+        [(self.counter)(&caller.memory_usage), (self.counter)(&caller.pool.0.usage)]
+    }
+
     /// The request.
     pub fn reservation(&self) -> &Arc<Reservation> {
         &self.reservation
@@ -283,9 +316,9 @@ impl Suspension {
 impl Drop for Suspension {
     fn drop(&mut self) {
         if self.bytes > 0 {
-            let caller = &self.reservation.caller;
-            caller.memory_usage.suspended.fetch_sub(self.bytes, SeqCst);
-            caller.pool.0.usage.suspended.fetch_sub(self.bytes, SeqCst);
+            for counter in self.counters() {
+                counter.fetch_sub(self.bytes, SeqCst);
+            }
             self.reservation.is_suspended.store(false, SeqCst);
         }
     }
@@ -351,7 +384,7 @@ mod tests {
         let mut second = Box::pin(small.grow_when_free(SMALL_RESERVATION_BYTES + 1));
         assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
         all.shrink(LIMIT / 3);
-        assert!(small.fits_pool(SMALL_RESERVATION_BYTES + 1, false), "there is room for the second alone");
+        assert!(small.fits_pool(SMALL_RESERVATION_BYTES + 1, None), "there is room for the second alone");
         assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
         all.shrink(LIMIT);
         first.await;
@@ -375,7 +408,24 @@ mod tests {
         });
         let all = futures_util::future::join_all(waiting);
         tokio::time::timeout(Duration::from_secs(15), all).await.expect("none goes on");
-        assert_eq!((pool.held(), pool.0.usage.suspended.load(SeqCst)), (0, 0));
+        assert_eq!((pool.held(), pool.0.usage.waiting.load(SeqCst)), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn request_that_holds_little_waits_for_those_that_wait() {
+        let pool = MemoryPool::new(LIMIT);
+        let holders = [(); 4].map(|()| request(&session(&pool), LIMIT / 4));
+        let mut grown = holders.each_ref().map(|holder| Box::pin(holder.grow_when_free(LIMIT / 4)));
+        let newcomer = request(&session(&pool), 0);
+        let mut admitted = Box::pin(newcomer.grow_when_free(LIMIT / 4));
+        assert!(admitted.as_mut().now_or_never().is_none());
+        assert!(grown[0].as_mut().now_or_never().is_none(), "the others do not wait yet");
+        assert!(grown[1].as_mut().now_or_never().is_none() && grown[2].as_mut().now_or_never().is_none());
+        assert!(grown[0].as_mut().now_or_never().is_some());
+        assert!(admitted.as_mut().now_or_never().is_none());
+        drop(grown);
+        drop(holders);
+        admitted.await;
     }
 
     #[tokio::test]

@@ -1,21 +1,55 @@
 //! How much memory a message takes while it is parsed, before it is: never less than it does.
+//!
+//! The capacity of a vector is up to twice its length and at least four, an allocation has a header, and rmcp, which
+//! parses the message too, keeps several copies to find its type.
+
+use std::slice;
 
 /// What a message takes beside its parts: the types of its method.
 const MESSAGE_BYTES: u64 = 2048;
 /// A byte of the message: the buffer that it was read into, and its text.
 const BYTES_PER_BYTE: u64 = 3;
-/// The same where strings have escapes: no copy of such a string borrows its text.
-const BYTES_PER_ESCAPED_BYTE: u64 = 10;
-/// A value, or the name of one, where rmcp parses the message too, which keeps several copies to find its type. The
-/// capacity of a vector is up to twice its length and at least four, and an allocation has a header.
-const BYTES_PER_PART: u64 = 720;
+/// A byte of a string with escapes, which no copy borrows, in addition.
+const BYTES_PER_ESCAPED_BYTE: u64 = 7;
+/// What the allocation of such a string takes beside its bytes.
+const ALLOCATION_BYTES: u64 = 32;
+/// An array or an object.
+const BYTES_PER_CONTAINER: u64 = 720;
+/// An element of an array, a member of an object, or its name.
+const BYTES_PER_VALUE: u64 = 440;
 
 /// How much memory a message takes at most that is written so.
 pub(super) fn message_size(bytes: &[u8]) -> u64 {
-    let is_part = |byte: &u8| u8::from(matches!(byte, b',' | b':' | b'[' | b'{'));
-    // Counts in bytes, of pieces that they can count, which the compiler makes vectors of.
-    let parts: u64 = bytes.chunks(255).map(|piece| u64::from(piece.iter().map(is_part).sum::<u8>())).sum();
-    let has_escapes = memchr::memchr(b'\\', bytes).is_some();
-    let factor = if has_escapes { BYTES_PER_ESCAPED_BYTE } else { BYTES_PER_BYTE };
-    MESSAGE_BYTES + bytes.len() as u64 * factor + parts * BYTES_PER_PART
+    let (mut containers, mut values, mut escaped_bytes) = (0, 0, 0);
+    let mut rest = bytes.iter();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'"' => escaped_bytes += skip_string(&mut rest),
+            // What is empty allocates nothing.
+            b'[' | b'{' => containers += u64::from(!matches!(rest.as_slice().first(), Some(b']' | b'}'))),
+            b',' | b':' => values += 1,
+            _ => {}
+        }
+    }
+    MESSAGE_BYTES
+        + bytes.len() as u64 * BYTES_PER_BYTE
+        + escaped_bytes * BYTES_PER_ESCAPED_BYTE
+        + containers * BYTES_PER_CONTAINER
+        + values * BYTES_PER_VALUE
+}
+
+/// Goes behind the end of a string. Returns what it takes if it has escapes.
+fn skip_string(rest: &mut slice::Iter<'_, u8>) -> u64 {
+    let (before, mut has_escapes) = (rest.len(), false);
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'"' => break,
+            b'\\' => {
+                has_escapes = true;
+                rest.next();
+            }
+            _ => {}
+        }
+    }
+    if has_escapes { (before - rest.len()) as u64 + ALLOCATION_BYTES } else { 0 }
 }
