@@ -125,7 +125,8 @@ impl Form {
         let before: &[char] = if self.open == "{" { &['{', '$', '\\', '#', '%'] } else { &['$', '\\'] };
         text.match_indices(self.open).filter_map(move |(start, _)| {
             let inner = text.get(start + self.open.len()..)?;
-            let inner = inner.get(..inner.floor_char_boundary(MAX_FORM_BYTES))?;
+            let limit = (0..=MAX_FORM_BYTES.min(inner.len())).rev().find(|end| inner.is_char_boundary(*end))?;
+            let inner = inner.get(..limit)?;
             let length = match self.close {
                 "" => inner.len() - inner.trim_start_matches(is_word_char).len(),
                 close => inner.find(close)?,

@@ -391,7 +391,6 @@ fn note_made_up_names(nameless: &[String], imported_pack: &ImportedPack<'_>, loa
         .help("give the file, or the row of a table, a name with letters `a-z` or digits");
 }
 
-
 /// A pack without a manifest: no variables and no partials, and at most one folder to work in.
 fn build_imported_pack(imported_pack: &ImportedPack<'_>, allowed: ImportedGrants, importer: &Pack) -> Pack {
     let folder = allowed.workspace.is_some().then(|| {
