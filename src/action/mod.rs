@@ -42,7 +42,7 @@ pub use client::{
     AskError, ChangeNotification, ClientCapability, ClientQuestion, ClientUse, LogNotification, McpClient, NoClient,
     ProgressUpdate, QuestionKind, QuestionRound,
 };
-pub use code_injection::{ValueUse, is_interpreter, takes_values_behind, value_use};
+pub use code_injection::{ValueUse, may_run_code, takes_values_behind, value_use};
 pub use compile_run::{Run, RunCompilation};
 pub use csv::{CsvFault, CsvFields};
 pub use file::check_folder;

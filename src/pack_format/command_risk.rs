@@ -2,7 +2,7 @@
 //! not get values. The table of programs is that of `exec` (action/).
 
 use super::shell_commands::{SimpleCommand, ValueMarker, Word, WordValue, simple_commands};
-use crate::action::{ValueUse, is_interpreter, takes_values_behind, value_use};
+use crate::action::{ValueUse, may_run_code, takes_values_behind, value_use};
 
 /// Options of the guarded programs that may stand before a value, whether they take it or not.
 const HARMLESS_OPTIONS: &[&str] = &[
@@ -18,6 +18,9 @@ const HARMLESS_OPTIONS: &[&str] = &[
 /// Beginnings of options that run a program or write a file.
 const ACTING_OPTIONS: &[&str] =
     &["--output", "-o", "-O", "--ext-diff", "--open-files", "--pre", "--compress", "--config"];
+
+/// Letters of options that take no value, of `sort` and others.
+const SWITCHES: &[char] = &['b', 'c', 'C', 'd', 'f', 'g', 'i', 'M', 'm', 'n', 'R', 'r', 's', 'u', 'V', 'z'];
 
 /// The folders of programs that are no scripts of a pack.
 const SYSTEM_FOLDERS: &[&str] = &["/usr/bin/", "/bin/", "/usr/local/bin/"];
@@ -73,21 +76,25 @@ fn check_simple_command(simple: &SimpleCommand) -> Option<Vec<WordValue>> {
 fn is_local_script(program: &Word) -> bool {
     let path = program.text.as_str();
     let is_relative = path.starts_with("./") || path.starts_with("scripts/") || path.starts_with(".claude/");
-    let is_in_pack = path.starts_with("${CLAUDE_") && program.prefix.is_empty() && path.contains("}/");
+    // Where the variable is not set, this is a path from the root.
+    let below = path.strip_prefix("${CLAUDE_").and_then(|rest| Some(rest.split_once("}/")?.1));
+    let is_in_pack = program.prefix.is_empty()
+        && below.is_some_and(|below| ["/", "./", "usr/"].iter().all(|root| !below.starts_with(root)));
     let name = path.rsplit('/').next().unwrap_or_default();
     let is_own = is_in_pack || is_relative && !program.has_variable;
     program.values.is_empty()
         && is_own
         && !path.contains("..")
         && !path.contains(['*', '?', '['])
-        && !is_interpreter(name)
+        && !may_run_code(name)
 }
 
 /// Whether the first argument of an interpreter is a file, and neither an option nor what is piped to it.
 fn is_script_file(word: &Word) -> bool {
     let path = word.text.as_str();
-    let is_special = path.starts_with('-') || path.starts_with("/dev") || path.starts_with("/proc");
-    word.values.is_empty() && !is_special && path.contains(['.', '/'])
+    let is_outside = path.starts_with('/') || path.contains("..");
+    let is_device = is_outside && path.split('/').any(|folder| matches!(folder, "dev" | "proc"));
+    word.values.is_empty() && !path.starts_with('-') && !is_device && path.contains(['.', '/'])
 }
 
 /// Whether the format of `printf` is fixed, and assigns no variable as `%n` does.
@@ -171,9 +178,17 @@ fn check_guarded_program(name: &str, arguments: &[Word]) -> Option<Vec<WordValue
     if has_acting_option(arguments) { None } else { guarded_values_of_arguments(arguments) }
 }
 
-/// Whether an option is known to run a program or to write a file.
+/// Whether an option is known to run a program or to write a file, also one that is shortened, or behind letters that take
+/// no value.
 fn has_acting_option(arguments: &[Word]) -> bool {
-    arguments.iter().any(|word| ACTING_OPTIONS.iter().any(|option| word.prefix.starts_with(option)))
+    let is_acting = |word: &Word| {
+        let name = word.prefix.split('=').next().unwrap_or_default();
+        let is_short_for = |option: &str| name.len() > 2 && option.starts_with(name);
+        let letters = word.prefix.strip_prefix('-').unwrap_or_default().trim_start_matches(SWITCHES);
+        letters.starts_with(['o', 'O'])
+            || ACTING_OPTIONS.iter().any(|option| word.prefix.starts_with(option) || is_short_for(option))
+    };
+    arguments.iter().any(is_acting)
 }
 
 /// The values among these arguments, if they stand at harmless places.

@@ -22,7 +22,7 @@ use crate::template::{OutputPiece, output_pieces};
 use crate::value_types::Scalar;
 use crate::yaml::{Location, Spanned};
 use programs::syntax_of;
-pub use programs::{is_interpreter, takes_values_behind, value_use};
+pub use programs::{may_run_code, takes_values_behind, value_use};
 use scan::{ArgRole, ArgvWord, CodeFinding, VALUE_MARKER, scan};
 use syntax::Operands;
 pub use syntax::ValueUse;

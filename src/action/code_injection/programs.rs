@@ -64,9 +64,9 @@ pub fn takes_values_behind<'w>(program: &str, word: impl Fn(usize) -> Option<&'w
         .is_some_and(|syntax| syntax.commands.is_empty() || syntax.commands.iter().any(|command| begins(command)))
 }
 
-/// Whether a program runs the code of a file that its arguments name, whatever its version is.
-pub fn is_interpreter(program: &str) -> bool {
-    syntax_of(program).is_some_and(ProgramSyntax::is_interpreter)
+/// Whether a program of this name may run code of its arguments, or start another program, whatever its version is.
+pub fn may_run_code(program: &str) -> bool {
+    syntax_of(program).is_some_and(|syntax| syntax.operands != Operands::Data)
 }
 
 /// Whether a name has no version but that of an interpreter: `cat2` may be any program.

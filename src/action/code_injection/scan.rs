@@ -305,11 +305,11 @@ impl ArgvScan {
         (program_scan.options, program_scan.has_code) = (false, true);
     }
 
-    /// Reads `NAME=VALUE`, which a value that begins the word can be too.
+    /// Reads `NAME=VALUE`, which a word with a value can be too.
     fn scan_variable(&mut self, program_scan: &ProgramScan, at: usize) {
         let Some(word) = self.words.get(at).filter(|word| !word.has_fixed_values) else { return };
         let from = if is_assignment(&word.text) { word.text.find('=') } else { word.text.find(VALUE_MARKER) };
-        if let Some(from) = from.filter(|_| is_assignment(&word.text) || word.text.starts_with(VALUE_MARKER)) {
+        if let Some(from) = from {
             self.push(program_scan, at, ArgRole::Setting(from));
         }
     }
@@ -423,7 +423,9 @@ impl ArgvScan {
 
 /// Whether a word is a file that is stdin.
 fn names_stdin(text: &str) -> bool {
-    matches!(text, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+    let folders: Vec<&str> = text.split('/').filter(|folder| !matches!(*folder, "" | ".")).collect();
+    let is_stdin = matches!(folders[..], ["dev", "stdin"] | ["dev", "fd", "0"] | ["proc", "self", "fd", "0"]);
+    text == "-" || text.starts_with('/') && is_stdin
 }
 
 /// Whether a word is exactly one value.
@@ -443,6 +445,7 @@ fn xargs_replacement(option: &str, next: &str) -> Option<String> {
         let replaced = if replaced.is_empty() { next } else { replaced };
         return Some(replaced.to_owned()).filter(|replaced| !replaced.is_empty());
     }
-    let attached = ["--replace=", "--replace", "-i"].iter().find_map(|prefix| option.strip_prefix(prefix));
-    attached.map(named)
+    let Some(long) = option.strip_prefix("--") else { return option.strip_prefix("-i").map(named) };
+    let (name, replaced) = long.split_once('=').unwrap_or((long, ""));
+    (!name.is_empty() && "replace".starts_with(name)).then(|| named(replaced))
 }

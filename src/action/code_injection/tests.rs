@@ -71,6 +71,7 @@ fn value_in_code_is_found() {
         "git shell -c @",
         "node -r x -e @",
         "bun -e @",
+        "bun exec @",
         "deno eval @",
         "perl -e @",
         "perl -E @",
@@ -235,6 +236,8 @@ fn value_outside_code_is_allowed() {
         "timeout 10 bash -c text name @",
         "nice -n @ ls",
         "docker exec web ls @",
+        "docker exec -e NAME=@ web ls",
+        "docker run --env NAME=@ image ls",
         "docker exec web bash -c text name @",
         "docker run -c 512 image ls @",
         "xargs grep @",
@@ -329,6 +332,13 @@ fn value_in_setting_that_runs_code_is_found() {
         "git config -f f credential.helper @",
         "git config @ v",
         "sudo A=b PAGER=ssh_@ git fetch",
+        "git clone --conf core.pager=@ x",
+        "git clone --conf=core.pager=@ x",
+        "docker exec -e BASH_ENV=@ web bash x",
+        "docker exec --env=BASH_ENV=@ web bash x",
+        "docker run -e LD_PRELOAD=@ image ls",
+        "php -d auto_prepend_file=@ x.php",
+        "php --define extension=@ x.php",
     ] {
         let roles = roles(command, false);
         assert!(matches!(roles.as_slice(), [ArgRole::Setting(_)]), "{command}: {roles:?}");

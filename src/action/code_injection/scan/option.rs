@@ -7,6 +7,7 @@ use crate::action::code_injection::option_argument::{
     OptionArgument, is_file_option, option_argument, option_letters, short_flags, value_flag,
 };
 use crate::action::code_injection::syntax::Operands;
+use crate::action::code_injection::variables::runs_code;
 
 impl ArgvScan {
     /// Reads the option at the beginning of `rest`; gives the number of the word behind it.
@@ -82,8 +83,10 @@ impl ArgvScan {
             let character = value_flag(syntax, option).filter(|_| option.starts_with('-'));
             character.filter(|character| syntax.setting_flags.contains(*character))
         };
-        let is_name =
-            |option: &str| option.strip_prefix("--").is_some_and(|name| syntax.setting_options.contains(&name));
+        let is_name = |option: &str| {
+            let name = option.strip_prefix("--").filter(|name| !name.is_empty());
+            name.is_some_and(|name| syntax.setting_options.iter().any(|whole| whole.starts_with(name)))
+        };
         let attached = is_letter(text).and_then(|character| text.find(character)).map(|at| at + 1);
         let named = text.split_once('=').filter(|(option, _)| is_name(option)).map(|(option, _)| option.len() + 1);
         let from = attached.or(named).unwrap_or(0);
@@ -93,7 +96,7 @@ impl ArgvScan {
         }
         let setting = text.get(from..).unwrap_or_default();
         let name = setting.split(['=', ' ']).next().unwrap_or_default();
-        if name.contains(VALUE_MARKER) || syntax.is_code_setting(name) {
+        if name.contains(VALUE_MARKER) || syntax.is_code_setting(name) || runs_code(name) {
             self.push(program_scan, word, ArgRole::Setting(from));
         }
     }

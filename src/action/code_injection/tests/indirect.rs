@@ -22,6 +22,7 @@ fn code_from_stdin_is_found() {
         "awk -f - file",
         "awk -f /proc/self/fd/0 file",
         "bash /dev/stdin",
+        "bash //dev/./stdin",
         "python3 /dev/fd/0",
         "awk -f- file",
         "gawk --file=/dev/stdin file",
@@ -49,6 +50,8 @@ fn code_from_stdin_is_found() {
         "xargs -0I % sh -c echo_%",
         "xargs -I% sh -c echo_%",
         "xargs -I {} bash -c rm_{}",
+        "xargs --repl=% bash -c rm_%",
+        "xargs --rep bash -c rm_{}",
         "xargs env",
         "xargs perl -e",
     ] {
@@ -82,6 +85,8 @@ fn value_that_names_a_program_is_found() {
     for command in [
         "git fetch --upload-pack=@",
         "node -r @ x.js",
+        "ruby -r @ x.rb",
+        "ruby -r./@ x.rb",
         "node --experimental-loader @ x.js",
         "gcc -wrapper @ -c f.c",
         "git pull --upload-pack @ origin",
@@ -173,7 +178,7 @@ fn value_beside_a_program_option_is_allowed() {
         "docker run --name=@ image ls @",
         "docker compose up @",
         "kubectl get pods --namespace=@",
-        "make -C @ -j@ dir/@",
+        "make -C @ -j@ dir/x",
         "psql -h @ -U @ @",
         "env NAME=@ cmake build",
         "cargo test --package=@ @",
@@ -195,6 +200,8 @@ fn value_of_a_make_variable_is_code() {
         "make @",
         "make build @",
         "make @=x",
+        "make dir/@",
+        "make x_@",
         "env NAME=@ make build",
     ] {
         assert!(matches!(roles(command, false)[..], [ArgRole::Setting(_)]), "{command}: {:?}", roles(command, false));
