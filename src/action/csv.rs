@@ -1,4 +1,5 @@
-//! Reads comma-separated values (RFC 4180) to the end; a fault is reported with the field that has it.
+//! Reads comma-separated values (RFC 4180) to the end; a fault is reported with the field that has it. The `csv` crate reads
+//! an open quote and text behind quotes without a word, and does not say where a field is.
 
 /// Something that is not of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! Splits a text into words as a shell does, without expanding anything.
+//! Splits what a user typed into words as a shell does, without expanding anything. Crates for it end at `#`, as in `fix #12
+//! now`, and at the quote of `don't`.
 
 use std::iter::Peekable;
 use std::str::Chars;
