@@ -28,10 +28,10 @@ pub enum ArchiveError {
     /// Too many files, folders and links.
     #[error("the archive has more than {MAX_ENTRIES} entries")]
     TooManyEntries,
-    /// A path that is no text.
+    /// A path that is not text.
     #[error("a path in the archive is not UTF-8: `{}`", one_line(.0))]
     PathEncoding(String),
-    /// A device, a pipe or another thing that is no file.
+    /// A device, a pipe or another thing that is not a file.
     #[error("`{}` in the archive is a device or a pipe", one_line(.0))]
     SpecialFile(String),
     /// Something that a format may have, and prompts have not.
@@ -117,7 +117,7 @@ pub(super) type Visitor<'v, E> = &'v mut dyn FnMut(ArchiveEntry<'_>) -> Result<(
 /// Visits the files, folders and links of an archive in their order.
 ///
 /// # Errors
-/// It is no archive, or a damaged or hostile one; and those of `visit`.
+/// It is not an archive, or it is damaged or hostile; and those of `visit`.
 pub fn visit_entries<E: From<ArchiveError>>(archive: &[u8], visit: Visitor<'_, E>) -> Result<(), E> {
     match archive {
         [0x1f, 0x8b, ..] => {
@@ -129,9 +129,9 @@ pub fn visit_entries<E: From<ArchiveError>>(archive: &[u8], visit: Visitor<'_, E
     }
 }
 
-/// Visits a folder by its path as written; the root of the archive is left out.
-pub(super) fn visit_folder<E>(written: &str, visit: Visitor<'_, E>) -> Result<(), E> {
-    let path = written.strip_suffix('/').unwrap_or(written);
+/// Visits a folder by its path as name; the root of the archive is left out.
+pub(super) fn visit_folder<E>(name: &str, visit: Visitor<'_, E>) -> Result<(), E> {
+    let path = name.strip_suffix('/').unwrap_or(name);
     if matches!(path, "" | ".") { Ok(()) } else { visit(ArchiveEntry::Folder(path.to_owned())) }
 }
 

@@ -4,7 +4,7 @@
 
 use std::io::{self, Read};
 
-use tar::{Archive, Entry, EntryType, Header, PaxExtensions};
+use tar::{Archive, Entry, EntryType, PaxExtensions};
 
 use super::read::{ArchiveEntry, ArchiveError, ArchiveFile, MAX_ENTRIES, Visitor, decode_path, visit_folder};
 
@@ -137,8 +137,8 @@ impl Extension {
 }
 
 /// Sets what one header may say: readers do not agree on which of two counts.
-fn set_once<T>(known: &mut Option<T>, value: T, twice: &'static str) -> Result<(), ArchiveError> {
-    if known.replace(value).is_some() { Err(ArchiveError::Ambiguous(twice)) } else { Ok(()) }
+fn set_once<T>(slot: &mut Option<T>, value: T, twice: &'static str) -> Result<(), ArchiveError> {
+    if slot.replace(value).is_some() { Err(ArchiveError::Ambiguous(twice)) } else { Ok(()) }
 }
 
 fn read_extension(entry: &mut Entry<'_, impl Read>) -> Result<Vec<u8>, ArchiveError> {
@@ -154,7 +154,11 @@ fn visit_entry<E: From<ArchiveError>>(
     visit: Visitor<'_, E>,
 ) -> Result<(), E> {
     let header = entry.header();
-    check_prefix(header)?;
+    // Some readers take these bytes for folders of a path in other forms than ustar too.
+    let has_prefix = header.as_bytes().get(PREFIX_OFFSET).is_some_and(|first| *first != 0);
+    if has_prefix && header.as_ustar().is_none() {
+        return Err(ArchiveError::Ambiguous("an entry may have two paths").into());
+    }
     let path = decode_path(&path.unwrap_or_else(|| header.path_bytes().into_owned()))?;
     let kind = header.entry_type();
     let own_size = header.entry_size().map_err(ArchiveError::from)?;
@@ -179,11 +183,4 @@ fn visit_entry<E: From<ArchiveError>>(
         }
         _ => Err(ArchiveError::SpecialFile(path).into()),
     }
-}
-
-/// Refuses bytes where only ustar has folders of a path: some readers take them for such in other forms too.
-fn check_prefix(header: &Header) -> Result<(), ArchiveError> {
-    let has_prefix = header.as_bytes().get(PREFIX_OFFSET).is_some_and(|first| *first != 0);
-    let is_ambiguous = has_prefix && header.as_ustar().is_none();
-    if is_ambiguous { Err(ArchiveError::Ambiguous("an entry may have two paths")) } else { Ok(()) }
 }

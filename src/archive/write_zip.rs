@@ -22,7 +22,7 @@ pub struct ZipEntry {
 /// # Errors
 /// Two have one path, or they are too large for the format.
 pub fn write_zip(mut entries: Vec<ZipEntry>) -> Result<Vec<u8>, ArchiveError> {
-    entries.sort_by(|one, other| one.path.cmp(&other.path));
+    entries.sort_by(|left, right| left.path.cmp(&right.path));
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     for entry in &entries {
         let mode = if entry.is_program { 0o755 } else { 0o644 };

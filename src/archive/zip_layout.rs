@@ -14,10 +14,9 @@ const LOCAL_FILE_HEADER_BYTES: usize = 30;
 const CENTRAL_FILE_HEADER_BYTES: usize = 46;
 const END_BYTES: usize = 22;
 const ZIP64_END_BYTES: usize = 20;
-/// The longest comment.
 const MAX_COMMENT_BYTES: usize = 0xffff;
 
-/// The sizes of what may stand behind the bytes of an entry: its checksum and sizes, with or without a signature.
+/// The sizes of what may follow the bytes of an entry: its checksum and sizes, with or without a signature.
 const DESCRIPTOR_BYTES: [usize; 4] = [12, 16, 20, 24];
 /// The flag of an entry with such a descriptor.
 const HAS_DESCRIPTOR: u16 = 1 << 3;
@@ -59,7 +58,7 @@ impl EndOfCentralDirectory {
         let ends: Vec<usize> = tail
             .windows(END_OF_CENTRAL_DIRECTORY.len())
             .enumerate()
-            .filter(|(_, found)| *found == END_OF_CENTRAL_DIRECTORY)
+            .filter(|(_, signature)| *signature == END_OF_CENTRAL_DIRECTORY)
             .map(|(at, _)| tail_start + at)
             .collect();
         let reaches_the_end =
@@ -114,7 +113,7 @@ fn directory_entries(bytes: &[u8], end: &EndOfCentralDirectory) -> Result<Vec<Ce
 }
 
 impl CentralFileHeader {
-    /// Where it ends, if what stands before its bytes is what the directory says.
+    /// Where it ends, if what precedes its bytes is what the directory says.
     fn end(&self, bytes: &[u8], next: usize) -> Result<usize, ArchiveError> {
         let start = self.start;
         if !starts_with(bytes, start, LOCAL_FILE_HEADER) {

@@ -2,7 +2,7 @@
 
 use super::claude_commands::read_command;
 use super::command::ActionReader;
-use super::front_matter::{Markdown, read_markdown};
+use super::front_matter::read_markdown;
 use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat};
 use crate::diagnostic::{FileId, Report};
 
@@ -31,7 +31,7 @@ impl PackFormat for AgentSkills {
     fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ImportedPrompt> {
         let mut read = |file: &ImportedFile| {
             let markdown = read_markdown(file, report)?;
-            if is_hidden_from_users(&markdown) {
+            if markdown.text("user-invocable").is_some_and(|value| value.eq_ignore_ascii_case("false")) {
                 return None;
             }
             let name = skill_name(folder_of(&file.path), folder.name);
@@ -47,10 +47,6 @@ impl PackFormat for AgentSkills {
         };
         folder.files.iter().map(skill).collect()
     }
-}
-
-fn is_hidden_from_users(markdown: &Markdown<'_>) -> bool {
-    markdown.text("user-invocable").is_some_and(|value| value.eq_ignore_ascii_case("false"))
 }
 
 /// The folder of the skill whose SKILL.md this is.

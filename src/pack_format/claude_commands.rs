@@ -193,7 +193,7 @@ impl PositionMarkers {
         index_at(body, start).or_else(digit).or_else(|| self.name_at(body, start))
     }
 
-    /// The declared name that stands at `start`.
+    /// The declared name at `start`.
     fn name_at(&self, body: &str, start: usize) -> Option<(usize, usize)> {
         let rest = body.get(start..)?.strip_prefix('$')?;
         let named = self.names.iter().enumerate().find_map(|(index, name)| {
@@ -261,8 +261,8 @@ fn file_at(
 ) -> Option<PlaceholderMatch> {
     let is_apart = body.get(..start)?.chars().next_back().is_none_or(char::is_whitespace);
     let rest = body.get(start..)?.strip_prefix('@').filter(|_| is_apart)?;
-    let written = rest.split(|character: char| character.is_whitespace() || character == '`').next()?;
-    let path = written.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '"', '\'', '*', '>']);
+    let path = rest.split(|character: char| character.is_whitespace() || character == '`').next()?;
+    let path = path.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '"', '\'', '*', '>']);
     let at = start..start + 1 + path.len();
     if path.is_empty() || !actions.may_read(path, &at) {
         return None;

@@ -27,7 +27,7 @@ const MAX_SHOWN_CHARS: usize = 60;
 pub(super) struct ActionReader<'r> {
     grants: PromptRights,
     file: &'r ImportedFile,
-    /// Where the text begins in its file, if it stands there as it is.
+    /// Where the text begins in its file, if it is there unchanged.
     body_start: Option<usize>,
     report: &'r mut Report,
     steps: ImportedRunBuilder,
@@ -80,39 +80,39 @@ impl<'r> ActionReader<'r> {
         Location::start_of(self.file.id)
     }
 
-    /// What stands for a command of `body`. `find` knows the markers in the text of the command.
+    /// What replaces a command of `body`. `find` knows the markers in the text of the command.
     pub(super) fn command(
         &mut self,
         body: &str,
-        written: &CommandText<'_>,
+        command_text: &CommandText<'_>,
         values: &mut ValueCollector,
         find: &mut dyn FnMut(usize) -> Option<CommandMarker>,
     ) -> PlaceholderMatch {
-        let literal = PlaceholderMatch::literal(body, written.start, written.end);
+        let literal = PlaceholderMatch::literal(body, command_text.start, command_text.end);
         if !self.admits_another() {
             return literal;
         }
         if !self.grants.may_run_scripts && !self.grants.is_withheld {
-            self.report_not_run(written, true);
+            self.report_not_run(command_text, true);
             return literal;
         }
-        let command = shell_command(written, find);
+        let command = shell_command(command_text, find);
         let guarded = match command.placeholders.is_empty() {
             true => Some(Vec::new()),
-            false => guarded_values(written.text, &command.placeholders),
+            false => guarded_values(command_text.text, &command.placeholders),
         };
         let is_safe = guarded.is_some();
         let Some(guarded) = guarded.filter(|_| self.grants.may_run_scripts) else {
-            self.report_not_run(written, is_safe);
+            self.report_not_run(command_text, is_safe);
             return literal;
         };
         let script = split_values(&command.placeholders) + &guards(&guarded) + &command.script;
         let variable = |(name, sources)| (name, template_of(&[Piece::Tag(values.expression(sources, "".into()))]));
         let variables: Vec<(String, String)> = command.variables.into_iter().map(variable).collect();
-        let at = self.location_of(written.start..written.end, written.text);
+        let at = self.location_of(command_text.start..command_text.end, command_text.text);
         let output = self.steps.add_command(&script, &variables, WORKSPACE_TEMPLATE, at);
         self.uses.push(ImportedUse { at, action: ImportedAction::Script(script) });
-        PlaceholderMatch { end: written.end, piece: Piece::Tag(output) }
+        PlaceholderMatch { end: command_text.end, piece: Piece::Tag(output) }
     }
 
     /// Whether the prompt may have one more command or file.
@@ -125,7 +125,7 @@ impl<'r> ActionReader<'r> {
         self.action_count <= MAX_ACTIONS
     }
 
-    /// Whether files are read. If not, `path` is listed, which stands at these places.
+    /// Whether files are read. If not, `path` is listed, which is at these places.
     pub(super) fn may_read(&mut self, path: &str, at: &std::ops::Range<usize>) -> bool {
         if !self.admits_another() {
             return false;
@@ -137,7 +137,7 @@ impl<'r> ActionReader<'r> {
         self.grants.may_read_files
     }
 
-    /// What stands for the file whose path is `written` at these places; where it cannot be read, `otherwise` does.
+    /// What replaces the file whose path is `written` at these places; where it cannot be read, `otherwise` does.
     pub(super) fn file(
         &mut self,
         written: &str,
@@ -152,15 +152,15 @@ impl<'r> ActionReader<'r> {
         PlaceholderMatch { end, piece: Piece::Tag(text) }
     }
 
-    /// What was read.
     pub(super) fn finish(self) -> PromptActions {
         PromptActions { run: self.steps.into_run(), uses: self.uses, names_actions: self.action_count > 0 }
     }
 
     /// Says why a command stays as text: it would read a value as code, also with the grant, or lacks that.
-    fn report_not_run(&mut self, written: &CommandText<'_>, is_safe: bool) {
-        let place = self.span_of(written.start..written.end, written.text);
-        let command = shown_command(written.text);
+    fn report_not_run(&mut self, command_text: &CommandText<'_>, is_safe: bool) {
+        let place = self.span_of(command_text.start..command_text.end, command_text.text);
+        let command: String = command_text.text.trim().chars().take(MAX_SHOWN_CHARS).collect();
+        let command = command.replace('\n', " ");
         if is_safe {
             self.note(place, format!("command `{command}` not run: missing grant `script`"), "script");
             return;
@@ -171,12 +171,12 @@ impl<'r> ActionReader<'r> {
             .help("write it as a `script` of a folder with a `folio.yaml`");
     }
 
-    /// The place of a part of the text. One that does not stand in its file as it is may still be found there.
+    /// The place of a part of the text. One that its file does not have unchanged may still be found there.
     fn span_of(&self, at: std::ops::Range<usize>, text: &str) -> Span {
-        let found = || self.file.text.find(text).map(|start| Span::new(self.file.id, start, start + text.len()));
+        let in_file = || self.file.text.find(text).map(|start| Span::new(self.file.id, start, start + text.len()));
         match self.body_start {
             Some(start) => Span::new(self.file.id, start + at.start, start + at.end),
-            None => found().unwrap_or(Span::start_of(self.file.id)),
+            None => in_file().unwrap_or(Span::start_of(self.file.id)),
         }
     }
 
@@ -194,13 +194,7 @@ impl<'r> ActionReader<'r> {
     }
 }
 
-/// The beginning of a command, for messages.
-fn shown_command(text: &str) -> String {
-    let shown: String = text.trim().chars().take(MAX_SHOWN_CHARS).collect();
-    shown.replace('\n', " ")
-}
-
-/// A command with a variable of the shell in the place of each marker. A shell expands it after it has parsed the command,
+/// A command with a variable of the shell instead of each marker. A shell expands it after it has parsed the command,
 /// so that no value becomes code.
 struct ShellCommand {
     script: String,
@@ -209,16 +203,16 @@ struct ShellCommand {
     variables: IndexMap<String, Vec<ValueSource>>,
 }
 
-fn shell_command(written: &CommandText<'_>, find: &mut dyn FnMut(usize) -> Option<CommandMarker>) -> ShellCommand {
+fn shell_command(command_text: &CommandText<'_>, find: &mut dyn FnMut(usize) -> Option<CommandMarker>) -> ShellCommand {
     let mut command = ShellCommand { script: String::new(), placeholders: Vec::new(), variables: IndexMap::new() };
     let mut done = 0;
-    for (at, character, context) in shell_contexts(written.text) {
+    for (at, character, context) in shell_contexts(command_text.text) {
         if at < done {
             continue;
         }
         let may_find = match context {
             ShellContext::Plain | ShellContext::DoubleQuoted => true,
-            ShellContext::SingleQuoted => written.has_markers_in_single_quotes,
+            ShellContext::SingleQuoted => command_text.has_markers_in_single_quotes,
             ShellContext::Escaped | ShellContext::Comment => false,
         };
         let Some(marker) = may_find.then(|| find(at)).flatten() else {

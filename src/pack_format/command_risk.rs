@@ -4,7 +4,7 @@
 use super::shell_commands::{SimpleCommand, ValueMarker, Word, WordValue, simple_commands};
 use crate::action::{ValueUse, may_run_code, takes_values_behind, value_use};
 
-/// Options of the guarded programs that may stand before a value, whether they take it or not.
+/// Options of the guarded programs that may come before a value, whether they take it or not.
 const HARMLESS_OPTIONS: &[&str] = &[
     "-n", "-i", "-l", "-r", "-s", "-v", "-w", "-p", "-R", "-S", "-G", "-L", "-sS", "-rn", "-sL", "-fsSL", "-I", "-u",
     "--oneline", "--stat", "--name-only", "--name-status", "--cached", "--staged", "--since", "--until", "--after",
@@ -22,7 +22,7 @@ const ACTING_OPTIONS: &[&str] =
 /// Letters of options that take no value, of `sort` and others.
 const SWITCHES: &[char] = &['b', 'c', 'C', 'd', 'f', 'g', 'i', 'M', 'm', 'n', 'R', 'r', 's', 'u', 'V', 'z'];
 
-/// The folders of programs that are no scripts of a pack.
+/// The folders of programs that are not scripts of a pack.
 const SYSTEM_FOLDERS: &[&str] = &["/usr/bin/", "/bin/", "/usr/local/bin/"];
 
 /// The values that must not begin with `-`, if the command takes all its values as data. None if a value may be read as
@@ -42,8 +42,8 @@ fn check_simple_command(simple: &SimpleCommand) -> Option<Vec<WordValue>> {
     if is_local_script(program) {
         return guarded_values_of_arguments(arguments);
     }
-    let written = program.literal()?;
-    let name = SYSTEM_FOLDERS.iter().find_map(|folder| written.strip_prefix(folder)).unwrap_or(written);
+    let path = program.literal()?;
+    let name = SYSTEM_FOLDERS.iter().find_map(|folder| path.strip_prefix(folder)).unwrap_or(path);
     let has_values = arguments.iter().any(|word| !word.values.is_empty());
     let takes_values = match name {
         "printf" => prints_values(arguments),
@@ -165,7 +165,7 @@ fn is_plain_awk(arguments: &[Word]) -> bool {
     program.is_some_and(|program| !program.starts_with('-') && !runs(program)) && programs.next().is_none()
 }
 
-/// The values that must not begin with `-`, if the program is a guarded one and its values stand behind no option that could
+/// The values that must not begin with `-`, if the program is a guarded one and its values follow no option that could
 /// run a program or write a file.
 fn check_guarded_program(name: &str, arguments: &[Word]) -> Option<Vec<WordValue>> {
     let arguments = match arguments.split_first() {
@@ -191,7 +191,7 @@ fn has_acting_option(arguments: &[Word]) -> bool {
     arguments.iter().any(is_acting)
 }
 
-/// The values among these arguments, if they stand at harmless places.
+/// The values among these arguments, if they are at harmless places.
 fn guarded_values_of_arguments(arguments: &[Word]) -> Option<Vec<WordValue>> {
     let mut guarded = Vec::new();
     for (index, word) in arguments.iter().enumerate().filter(|(_, word)| !word.values.is_empty()) {

@@ -32,12 +32,12 @@ impl Markdown<'_> {
         (!text.is_empty()).then_some(text)
     }
 
-    /// What stands in the brackets of a value, with them. Authors mean `[file]` and `{name}` as text.
+    /// The brackets of a value and what is between them. Authors mean `[file]` and `{name}` as text.
     fn bracketed_text(&self, key: &str) -> Option<String> {
         let keys = keys_by_line(self.front_matter);
-        let written = keys.get(key)?.as_str()?;
-        let end = written.rfind([']', '}'])?;
-        let text = written.get(..=end)?;
+        let value = keys.get(key)?.as_str()?;
+        let end = value.rfind([']', '}'])?;
+        let text = value.get(..=end)?;
         text.starts_with(['[', '{']).then(|| text.to_owned())
     }
 
@@ -82,7 +82,7 @@ fn split_front_matter<'f>(file: &'f ImportedFile, report: &mut Report) -> Markdo
 }
 
 /// The keys of a file, and where the text below them begins: 0 without front matter. Blank lines and those with `#` may
-/// stand before it.
+/// come before it.
 pub(super) fn split_leading_front_matter(file: &ImportedFile, report: &mut Report) -> (Map<String, Value>, usize) {
     let is_before = |line: &&str| line.starts_with('#') || line.trim_matches([' ', '\t', '\r', '\n']).is_empty();
     let start = file.text.split_inclusive('\n').take_while(is_before).map(str::len).sum();
@@ -95,9 +95,9 @@ fn read_front_matter(file: &ImportedFile, start: usize, report: &mut Report) -> 
     let place = reported.first().map(|first| first.span.unwrap_or(Span::start_of(file.id)));
     let rest = file.text.get(start..).unwrap_or_default();
     let Some((document, body)) = parsed else {
-        if let Some(found) = find_misplaced_front_matter(rest) {
-            let span = Span::new(file.id, start + found.range.start, start + found.range.end);
-            report.warning(Code::Syntax, span, format!("{}: read as text", found.message)).help(found.help);
+        if let Some(misplaced) = find_misplaced_front_matter(rest) {
+            let span = Span::new(file.id, start + misplaced.range.start, start + misplaced.range.end);
+            report.warning(Code::Syntax, span, format!("{}: read as text", misplaced.message)).help(misplaced.help);
         }
         return (Map::new(), 0);
     };
@@ -119,7 +119,7 @@ fn read_front_matter(file: &ImportedFile, start: usize, report: &mut Report) -> 
     }
 }
 
-/// The keys of front matter that is no YAML: what stands behind the first colon of each line that is not indented, with
+/// The keys of front matter that is not YAML: what follows the first colon of each line that is not indented, with
 /// the indented lines below it.
 fn keys_by_line(front_matter: &str) -> Map<String, Value> {
     let mut keys: Vec<(String, String)> = Vec::new();

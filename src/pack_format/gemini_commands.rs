@@ -14,7 +14,6 @@ use crate::yaml::Spanned;
 
 /// The argument with all that a user types.
 const ARGS: &str = "args";
-/// Its marker.
 const MARKER: &str = "{{args}}";
 
 /// `**/*.toml`: named after the path below the last `commands/`.
@@ -84,7 +83,7 @@ fn read_command(file: &ImportedFile, grants: PromptRights, report: &mut Report) 
     Some(ImportedPrompt { uses, names_actions, ..prompt })
 }
 
-/// What stands at `start`; a block in braces behind its first character ends at `end`.
+/// What is at `start`; a block in braces behind its first character ends at `end`.
 fn placeholder_at(
     body: &str,
     start: usize,
@@ -106,7 +105,7 @@ fn placeholder_at(
     if let Some(end) = end.filter(|_| rest.starts_with("@{")) {
         let path = body.get(start + 2..end - 1)?.trim();
         let literal = PlaceholderMatch::literal(body, start, end);
-        // What stands in it is part of the path, whatever is granted: nothing else begins there.
+        // Its text is part of the path, whatever is granted: nothing else begins there.
         if path.is_empty() || !actions.may_read(path, &(start..end)) {
             return Some(literal);
         }

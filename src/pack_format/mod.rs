@@ -37,7 +37,7 @@ pub use format_files::{FormatFiles, FormatMatcher};
 pub use naming::{UniqueNames, has_no_name};
 pub use prompt::{ImportedAction, ImportedPrompt, ImportedUse, ImportedValue, ValueSource, add_values};
 
-/// Descriptions of folders, which are no prompts.
+/// Descriptions of folders, which are not prompts.
 pub const README_GLOB: &str = "**/[Rr][Ee][Aa][Dd][Mm][Ee].md";
 /// What is never read of a folder.
 const EXCLUDED_GLOBS: &[&str] = &["**/.git", "**/.git/**", "**/node_modules/**", README_GLOB];
@@ -74,7 +74,7 @@ pub struct PromptRights {
     pub may_run_scripts: bool,
     /// Whether the files that they name are read.
     pub may_read_files: bool,
-    /// Whether somebody must confirm more of them.
+    /// Whether the user must confirm more of them.
     pub is_withheld: bool,
 }
 

@@ -77,25 +77,25 @@ pub(super) struct ArgumentNames {
 
 impl ArgumentNames {
     /// The name for an argument: others of which the same is left get `_2`, `_3`.
-    pub(super) fn claim(&mut self, written: &str) -> String {
-        if let Some(name) = self.names.get(written) {
+    pub(super) fn claim(&mut self, original: &str) -> String {
+        if let Some(name) = self.names.get(original) {
             return name.clone();
         }
-        let stem = argument_name(written);
+        let stem = argument_name(original);
         let next = self.next_numbers.entry(stem.clone()).or_insert(2);
         let mut name = stem.clone();
         while !self.taken.insert(name.clone()) {
             name = format!("{stem}_{next}");
             *next += 1;
         }
-        self.names.insert(written.to_owned(), name.clone());
+        self.names.insert(original.to_owned(), name.clone());
         name
     }
 }
 
 /// The name of an argument.
-pub(super) fn argument_name(written: &str) -> String {
-    match replace_others(written, '_') {
+pub(super) fn argument_name(original: &str) -> String {
+    match replace_others(original, '_') {
         name if name.is_empty() => FALLBACK_NAME.to_owned(),
         name => name,
     }
@@ -111,7 +111,7 @@ pub(super) fn path_below<'p>(path: &'p str, folder: &str, extension: &str) -> &'
     }
 }
 
-/// A text with one `filler` in the place of what names may not have, and none at its ends.
+/// A text with one `filler` instead of what names may not have, and none at its ends.
 fn replace_others(text: &str, filler: char) -> String {
     let mut name = String::with_capacity(text.len());
     let mut replaced = false;
@@ -147,7 +147,7 @@ mod tests {
     use crate::yaml::{Location, Spanned};
 
     proptest! {
-        /// The name is the first that nobody has, whatever was claimed before.
+        /// The name is the first that is free, whatever was claimed before.
         #[test]
         fn names_get_the_first_free_number(
             wanted in prop::collection::vec("[ab](-[12]?[0-9])?|x{0,3}[ab]{0,2}", 0..60),

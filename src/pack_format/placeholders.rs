@@ -1,4 +1,4 @@
-//! What markers of several formats have in common: their arguments, and the braces that they stand in.
+//! What markers of several formats have in common: their arguments, and the braces around them.
 
 use std::collections::HashMap;
 
@@ -20,8 +20,8 @@ impl ArgumentCollector {
     /// Adds an argument, or the description of one that is there already.
     pub(super) fn add(&mut self, name: &str, argument: Argument) {
         match self.arguments.get_mut(name) {
-            Some(known) if known.description.is_some() => {}
-            Some(known) => known.value.description = argument.description,
+            Some(existing) if existing.description.is_some() => {}
+            Some(existing) => existing.value.description = argument.description,
             None => {
                 let name = Spanned::new(name.to_owned(), self.at);
                 self.arguments.insert(name, Spanned::new(argument, self.at));
@@ -39,7 +39,7 @@ pub(super) fn text_argument(description: Option<String>, is_required: bool) -> A
     Argument { description, required: Some(is_required), kind: Some(Box::new("string".into())), ..Argument::default() }
 }
 
-/// What stands in the braces of a marker at `start`, on one line and without other braces, and where it ends.
+/// What is in the braces of a marker at `start`, on one line and without other braces, and where it ends.
 pub(super) fn text_in_braces<'t>(text: &'t str, start: usize, open: &str) -> Option<(&'t str, usize)> {
     let rest = text.get(start..)?.strip_prefix(open)?;
     let length = rest.find(['{', '}', '\n'])?;

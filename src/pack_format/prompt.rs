@@ -25,7 +25,7 @@ pub struct ImportedPrompt {
     pub uses: Vec<ImportedUse>,
     /// Whether it names commands or files, which are done or stay as text.
     pub names_actions: bool,
-    /// A template of dotprompt in the place of the text.
+    /// A template of dotprompt instead of the text.
     pub dotprompt: Option<Arc<DotpromptTemplate>>,
 }
 
@@ -56,7 +56,7 @@ impl ImportedPrompt {
 /// What a prompt does before it is rendered, for people.
 #[derive(Debug, Clone)]
 pub struct ImportedUse {
-    /// Where it stands.
+    /// Where it is.
     pub at: Location,
     /// What it is.
     pub action: ImportedAction,
@@ -67,7 +67,7 @@ pub struct ImportedUse {
 pub enum ImportedAction {
     /// Runs this command.
     Script(String),
-    /// Reads the file with this path, with `…` in the place of values.
+    /// Reads the file with this path, with `…` for each value.
     Read(String),
 }
 
@@ -78,7 +78,7 @@ pub struct ImportedValue {
     pub name: String,
     /// Where it may come from.
     pub sources: Vec<ValueSource>,
-    /// What stands before it. With a label, an empty value counts as none.
+    /// What comes before it. With a label, an empty value counts as none.
     pub label: Option<String>,
     /// The text where no source has a value.
     pub otherwise: Arc<str>,
@@ -105,14 +105,14 @@ pub enum ValueSource {
 /// # Errors
 /// The running call ends, or may not hold them.
 pub fn add_values(values: &[ImportedValue], arguments: &mut Map<String, Value>) -> Result<(), BudgetExceeded> {
-    let mut found = Vec::with_capacity(values.len());
+    let mut texts = Vec::with_capacity(values.len());
     for value in values {
         budget::tick()?;
         let text = value.text(arguments);
         budget::hold(text.len())?;
-        found.push((value.name.clone(), Value::String(text)));
+        texts.push((value.name.clone(), Value::String(text)));
     }
-    arguments.extend(found);
+    arguments.extend(texts);
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::iter::Peekable;
 use std::ops::Range;
 use std::str::CharIndices;
 
-/// Where the marker of a value stands, and whether the value is several words if the command does not quote it.
+/// Where the marker of a value is, and whether the value is several words if the command does not quote it.
 #[derive(Debug, Clone)]
 pub(super) struct ValueMarker {
     pub(super) range: Range<usize>,
@@ -26,7 +26,7 @@ pub(super) struct SimpleCommand {
 pub(super) struct Word {
     /// What is written before the first value or variable.
     pub(super) prefix: String,
-    /// What is written, with nothing in the place of values and `${NAME}` in the place of variables.
+    /// What is written, without values, and with `${NAME}` for each variable.
     pub(super) text: String,
     /// Whether a variable of the environment is in it.
     pub(super) has_variable: bool,
@@ -142,10 +142,10 @@ impl ShellParser<'_> {
 
     fn redirection(&mut self, at: usize) -> Option<()> {
         let rest = self.rest(at);
-        let length = REDIRECTIONS.iter().find_map(|written| {
-            let after = rest.strip_prefix(written)?;
+        let length = REDIRECTIONS.iter().find_map(|redirection| {
+            let after = rest.strip_prefix(redirection)?;
             let ends = after.is_empty() || after.starts_with([' ', '\t', '\n', ';', '|']);
-            ends.then_some(written.len())
+            ends.then_some(redirection.len())
         })?;
         self.skip(length);
         Some(())

@@ -1,6 +1,6 @@
-//! How the letters of a command stand in bash: quoted, escaped or in a comment.
+//! What the letters of a command are in bash: quoted, escaped or in a comment.
 
-/// How a letter stands.
+/// What a letter is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShellContext {
     /// Outside of quotes.
@@ -9,13 +9,11 @@ pub(super) enum ShellContext {
     SingleQuoted,
     /// In `"…"`.
     DoubleQuoted,
-    /// Behind a backslash.
     Escaped,
-    /// In a comment.
     Comment,
 }
 
-/// Each letter of a command with its offset and how it stands; a quote stands as what is before it.
+/// Each letter of a command with its offset and what it is; a quote is what the letter before it is.
 pub(super) fn shell_contexts(command: &str) -> impl Iterator<Item = (usize, char, ShellContext)> {
     let (mut quotes, mut is_escaped, mut is_comment, mut before) = (ShellContext::Plain, false, false, None);
     command.char_indices().map(move |(at, character)| {

@@ -30,7 +30,7 @@ fn next_word(chars: &mut Peekable<Chars<'_>>) -> String {
     word
 }
 
-/// What stands in double quotes, where a backslash keeps its meaning before `"` and itself alone.
+/// What is in double quotes, where a backslash keeps its meaning before `"` and itself alone.
 fn push_quoted(word: &mut String, chars: &mut Peekable<Chars<'_>>) {
     while let Some(character) = chars.next() {
         match character {

@@ -14,7 +14,7 @@ pub(super) enum Piece {
     Tag(String),
 }
 
-/// A marker that was found: where it ends, and what stands for it.
+/// A marker that was found: where it ends, and what replaces it.
 pub(super) struct PlaceholderMatch {
     pub(super) end: usize,
     pub(super) piece: Piece,
@@ -95,7 +95,7 @@ fn push_tag(template: &mut String, expression: &str) {
     template.push_str("}}");
 }
 
-/// A text with `…` in the place of values, for people.
+/// A text with `…` for each value, for people.
 pub(super) fn shown_text(pieces: &[Piece]) -> String {
     let shown = |piece: &Piece| match piece {
         Piece::Text(text) => text.replace('…', "\\u2026"),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     proptest! {
-        /// Text is text whatever stands beside it, and a value is inserted once.
+        /// Text is text whatever is beside it, and a value is inserted once.
         #[test]
         fn text_and_values_are_rendered_as_they_are(
             texts in prop::collection::vec(r"[{}\\~!#/^>&a \n]{0,8}", 1..5),

@@ -39,11 +39,11 @@ fn read_prompt(file: &ImportedFile, report: &mut Report) -> Option<ImportedPromp
     let mut names = ArgumentNames::default();
     let pieces = split(body, &['$'], |start| {
         let end = ends.get(&(start + 1)).copied()?;
-        let written = body.get(start..end)?;
-        let (name, argument) = argument_of(written.strip_prefix("${")?.strip_suffix('}')?)?;
+        let marker = body.get(start..end)?;
+        let (name, argument) = argument_of(marker.strip_prefix("${")?.strip_suffix('}')?)?;
         let name = names.claim(name);
         arguments.add(&name, argument);
-        let expression = values.expression(vec![ValueSource::Argument(name)], written.into());
+        let expression = values.expression(vec![ValueSource::Argument(name)], marker.into());
         Some(PlaceholderMatch { end, piece: Piece::Tag(expression) })
     });
     let prompt = Prompt {
@@ -57,7 +57,7 @@ fn read_prompt(file: &ImportedFile, report: &mut Report) -> Option<ImportedPromp
     ImportedPrompt::of_text(name, Spanned::new(prompt, at), values).with_few_arguments(report)
 }
 
-/// The argument of a marker, from what stands in its braces, and what that calls it.
+/// The argument of a marker, from what is in its braces, and what that calls it.
 fn argument_of(inside: &str) -> Option<(&str, Argument)> {
     if EDITOR_VARIABLES.contains(&inside) {
         return Some((inside, text_argument(None, false)));

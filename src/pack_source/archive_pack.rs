@@ -24,7 +24,7 @@ const MAX_REDIRECTS: usize = 10;
 /// How many paths of links are kept.
 const MAX_SKIPPED: usize = 10_000;
 
-/// Why an archive is no pack.
+/// Why an archive is not a pack.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchivePackError {
     /// The request came to nothing.
@@ -59,7 +59,7 @@ pub enum ArchivePackError {
     /// It is damaged, hostile, or no archive.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// Its files are no pack.
+    /// Its files are not a pack.
     #[error(transparent)]
     Tree(#[from] TreeError),
     /// It has no such folder, but perhaps one around it.
@@ -92,7 +92,7 @@ pub struct UnpackedArchive {
 /// Takes the files below a folder of an archive, or all of them.
 ///
 /// # Errors
-/// It is no archive, a hostile one, or has no such folder.
+/// It is not an archive, it is hostile, or it has no such folder.
 pub fn unpack_archive(archive: &[u8], folder: Option<&str>) -> Result<UnpackedArchive, ArchivePackError> {
     let mut paths = ArchivePaths::default();
     let (mut tree, mut limits) = (PackTree::default(), TreeLimits::default());
@@ -142,7 +142,7 @@ pub struct ArchiveListing {
 /// Lists the files of an archive, and reads one.
 ///
 /// # Errors
-/// It is no archive, or a hostile one.
+/// It is not an archive, or it is hostile.
 pub fn list_archive(archive: &[u8], wanted: &str) -> Result<ArchiveListing, ArchivePackError> {
     let (mut paths, mut listing) = (ArchivePaths::default(), ArchiveListing::default());
     let mut limits = TreeLimits::default();
@@ -193,12 +193,9 @@ impl ArchivePaths {
 
 fn check_archive_path(path: &str) -> Result<(), TreeError> {
     check_path(path)?;
-    if has_drive(path) { Err(TreeError::Path { path: path.to_owned() }) } else { Ok(()) }
-}
-
-/// Whether a path is absolute on systems with drives: `C:/x`.
-fn has_drive(path: &str) -> bool {
-    matches!(path.as_bytes(), [character, b':', ..] if character.is_ascii_alphabetic())
+    // `C:/x`
+    let has_drive = matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
+    if has_drive { Err(TreeError::Path { path: path.to_owned() }) } else { Ok(()) }
 }
 
 /// Downloads archives; the last one is kept, as it is often looked into before it is fetched.
@@ -224,7 +221,7 @@ impl ArchiveDownloads {
     /// # Errors
     /// There are no URLs, too many, or only URLs without https.
     pub async fn get(&self, url: &str, hosts: PackHosts, world: &dyn World) -> Result<Arc<Vec<u8>>, ArchivePackError> {
-        if let Some((_, bytes)) = self.last.lock().as_ref().filter(|(known, _)| known == url) {
+        if let Some((_, bytes)) = self.last.lock().as_ref().filter(|(last_url, _)| last_url == url) {
             return Ok(bytes.clone());
         }
         let parsed = check_archive_url(url)?;
@@ -243,7 +240,7 @@ impl ArchiveDownloads {
 
     /// Downloads from a URL of https, and from those that it leads to.
     async fn download(&self, mut url: Url, hosts: PackHosts, world: &dyn World) -> Result<Vec<u8>, ArchivePackError> {
-        let written = url.clone();
+        let first_url = url.clone();
         for _ in 0..=MAX_REDIRECTS {
             let mut request = HttpRequest::new("GET", url.clone());
             request.headers.push(HttpHeader::new("accept-encoding", "identity"));
@@ -253,7 +250,7 @@ impl ArchiveDownloads {
             request.decodes_text = false;
             request.proxy = self.proxies.proxy_for(&url)?;
             if hosts == PackHosts::Any {
-                request.host_policy.allow_url(&written);
+                request.host_policy.allow_url(&first_url);
             }
             let response = world.send_request(request).await.map_err(|error| match error {
                 WorldError::PrivateAddress { host } if hosts == PackHosts::Public => {

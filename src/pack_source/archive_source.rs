@@ -48,25 +48,21 @@ pub fn archive_sha256(bytes: &[u8]) -> String {
 /// Checks the URL of an archive: `https`, or a file of this machine.
 ///
 /// # Errors
-/// It is of another scheme, has credentials, or is no URL.
+/// It is of another scheme, has credentials, or is not a URL.
 pub fn check_archive_url(url: &str) -> Result<Url, SourceError> {
     let is_plain = |c: char| c.is_ascii_graphic() && !"\"'\\<>`{}|^".contains(c);
     if !url.starts_with("https://") && !url.starts_with("file://") {
         return Err(SourceError::ArchiveScheme);
     }
     let parsed = Url::parse(url).ok().filter(|_| url.chars().all(is_plain)).ok_or(SourceError::ArchiveUrl)?;
-    if !parsed.username().is_empty() || parsed.password().is_some() || has_secret_parameter(&parsed) {
+    let is_signed = parsed.query_pairs().any(|(name, _)| is_credential_name(&name));
+    if !parsed.username().is_empty() || parsed.password().is_some() || is_signed {
         return Err(SourceError::ArchiveCredentials);
     }
     let is_file_of_this_machine = parsed.scheme() == "file" && url.starts_with("file:///") && parsed.query().is_none();
     let is_valid = parsed.scheme() == "https" || is_file_of_this_machine;
     let has_path = !parsed.path().trim_matches('/').is_empty();
     if is_valid && has_path && parsed.fragment().is_none() { Ok(parsed) } else { Err(SourceError::ArchiveUrl) }
-}
-
-/// Whether a URL is signed, or has a token.
-fn has_secret_parameter(url: &Url) -> bool {
-    url.query_pairs().any(|(name, _)| is_credential_name(&name))
 }
 
 /// Checks a SHA-256, and returns it in lower case.

@@ -18,7 +18,7 @@ use crate::world::random_token;
 const CACHE_VARIABLE: &str = "FOLIO_CACHE";
 /// How the names of unfinished folders begin.
 const TEMPORARY_PREFIX: &str = ".tmp-";
-/// After this time nobody finishes them.
+/// After this time they are not finished any more.
 const TEMPORARY_MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The cache of fetched packs.
@@ -76,7 +76,7 @@ impl PackCache {
         let folder = self.folder_of(digest);
         match folder.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(CacheError::Missing),
-            Ok(found) if found.is_dir() => {}
+            Ok(metadata) if metadata.is_dir() => {}
             _ => return Err(CacheError::Changed),
         }
         match read_tree(&folder) {
@@ -106,7 +106,7 @@ impl PackCache {
         // Another process may have been faster.
         let renamed = fs::rename(&files, &folder);
         renamed.or_else(|error| self.check(&digest).map(|_| ()).map_err(|_| error))?;
-        set_read_only(&folder)?;
+        for_each_folder(&folder, &|path| fs::set_permissions(path, Permissions::from_mode(0o555)))?;
         // What is left of it is removed another time.
         let _ = remove_folder(&temporary);
         Ok(digest)
@@ -128,7 +128,7 @@ impl PackCache {
     /// Removes what a process has left that was killed.
     fn remove_abandoned(&self) {
         let is_old = |path: &Path| {
-            let modified = path.symlink_metadata().and_then(|found| found.modified()).ok();
+            let modified = path.symlink_metadata().and_then(|metadata| metadata.modified()).ok();
             modified.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > TEMPORARY_MAX_AGE)
         };
         for entry in fs::read_dir(&self.packs).into_iter().flatten().flatten() {
@@ -174,7 +174,7 @@ fn read_file(absolute: &Path, path: &str, limits: &mut TreeLimits) -> Option<Vec
     Some(bytes)
 }
 
-/// Writes files that nobody is to change. Programs can be started.
+/// Writes files that are not to change. Programs can be started.
 fn write_tree(tree: &PackTree, root: &Path) -> io::Result<()> {
     fs::create_dir(root)?;
     for (path, bytes) in tree.files() {
@@ -186,13 +186,9 @@ fn write_tree(tree: &PackTree, root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a file is a script or a program. The mode in the repository is no part of the digest.
+/// Whether a file is a script or a program. The mode in the repository is not part of the digest.
 fn is_program(bytes: &[u8]) -> bool {
     [b"#!".as_slice(), b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe"].iter().any(|head| bytes.starts_with(head))
-}
-
-fn set_read_only(folder: &Path) -> io::Result<()> {
-    for_each_folder(folder, &|path| fs::set_permissions(path, Permissions::from_mode(0o555)))
 }
 
 /// Removes a folder, read-only ones in it too.
@@ -218,7 +214,7 @@ mod tests {
     use super::*;
 
     fn located(variables: &[(&str, &str)]) -> Option<PathBuf> {
-        let find = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
+        let find = |name: &str| variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| value.into());
         PackCache::locate(find).map(|cache| cache.packs)
     }
 

@@ -26,7 +26,6 @@ const MAX_LISTING_BYTES: u64 = 16 << 20;
 const MAX_HEADER_BYTES: u64 = 100;
 /// How much of what git says is shown.
 const MAX_MESSAGE_CHARS: usize = 600;
-/// What is fetched.
 const FETCHED_REF: &str = "refs/folio/pack";
 
 /// The options by which nothing but git itself runs, and nothing is asked.
@@ -103,7 +102,7 @@ pub enum FetchError {
     /// The commit has no such folder.
     #[error("no folder `{}` in the repository", one_line(.0))]
     NoFolder(String),
-    /// The files are no pack.
+    /// The files are not a pack.
     #[error(transparent)]
     Tree(#[from] TreeError),
     /// The cache cannot be written.
@@ -134,7 +133,7 @@ pub struct RepositoryListing {
 /// Fetches the folder of a source, at `commit` or where its revision is now.
 ///
 /// # Errors
-/// git fails, or the files are no pack.
+/// git fails, or the files are not a pack.
 pub async fn fetch_pack(
     access: GitAccess<'_>,
     source: &GitSource,

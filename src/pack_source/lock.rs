@@ -153,10 +153,10 @@ impl PackLock {
 
     fn read(file: FileId, report: &mut Report) -> Option<PackLock> {
         let document = parse(file, report)?;
-        let written: LockFile = from_document(&document, report)?;
-        check_version(&written, document.root_location(), report);
+        let file: LockFile = from_document(&document, report)?;
+        check_version(&file, document.root_location(), report);
         let mut lock = PackLock::default();
-        for (key, pack) in &written.packs {
+        for (key, pack) in &file.packs {
             if !key.split('/').all(is_pack_key) {
                 report.error(Code::BadName, key.location.span(), format!("invalid key of a pack `{}`", key.value));
             }
@@ -189,8 +189,8 @@ impl PackLock {
     }
 }
 
-fn check_version(written: &LockFile, at: Location, report: &mut Report) {
-    match &written.lock {
+fn check_version(file: &LockFile, at: Location, report: &mut Report) {
+    match &file.lock {
         Some(version) if version.value == VERSION => {}
         Some(version) => {
             let message = format!("unsupported version {} of {LOCK_NAME}", version.value);
@@ -209,42 +209,42 @@ struct PackReader<'a> {
 }
 
 impl PackReader<'_> {
-    fn read(&mut self, written: &LockFilePack) -> Option<LockedPack> {
-        let (source, commit) = match &written.url {
-            Some(url) => (PackSource::Archive(self.archive(url, written)?), None),
+    fn read(&mut self, pack: &LockFilePack) -> Option<LockedPack> {
+        let (source, commit) = match &pack.url {
+            Some(url) => (PackSource::Archive(self.archive(url, pack)?), None),
             None => {
-                let (source, commit) = self.repository(written)?;
+                let (source, commit) = self.repository(pack)?;
                 (PackSource::Git(source), Some(commit))
             }
         };
-        let digest = self.required("digest", written.digest.as_ref())?;
+        let digest = self.required("digest", pack.digest.as_ref())?;
         let digest = self.digest(digest)?;
-        let trust = match &written.granted {
+        let trust = match &pack.granted {
             Some(granted) => Some(self.trust_record(granted)?),
             None => None,
         };
-        Some(LockedPack { source, commit, digest, files: written.files.unwrap_or(0), trust })
+        Some(LockedPack { source, commit, digest, files: pack.files.unwrap_or(0), trust })
     }
 
-    fn repository(&mut self, written: &LockFilePack) -> Option<(GitSource, String)> {
+    fn repository(&mut self, pack: &LockFilePack) -> Option<(GitSource, String)> {
         let text = |key: &Option<Spanned<String>>| key.as_ref().map(|key| key.value.clone());
-        let url = self.required("git", written.git.as_ref())?;
-        let commit = self.required("commit", written.commit.as_ref())?;
+        let url = self.required("git", pack.git.as_ref())?;
+        let commit = self.required("commit", pack.commit.as_ref())?;
         if !is_commit(commit) {
             self.bad_value(commit.location, "expected a commit of 40 hexadecimal digits".to_owned());
         }
-        let source = GitSource::new(url, text(&written.rev).as_deref(), text(&written.path).as_deref());
+        let source = GitSource::new(url, text(&pack.rev).as_deref(), text(&pack.path).as_deref());
         Some((self.valid(url, source)?, commit.value.clone()))
     }
 
-    fn archive(&mut self, url: &Spanned<String>, written: &LockFilePack) -> Option<ArchiveSource> {
-        let sha256 = self.required("sha256", written.sha256.as_ref())?;
-        for (key, other) in [("git", &written.git), ("rev", &written.rev), ("commit", &written.commit)] {
-            if let Some(other) = other {
-                self.bad_value(other.location, format!("`{key}` cannot be used with `url`"));
+    fn archive(&mut self, url: &Spanned<String>, pack: &LockFilePack) -> Option<ArchiveSource> {
+        let sha256 = self.required("sha256", pack.sha256.as_ref())?;
+        for (key, value) in [("git", &pack.git), ("rev", &pack.rev), ("commit", &pack.commit)] {
+            if let Some(value) = value {
+                self.bad_value(value.location, format!("`{key}` cannot be used with `url`"));
             }
         }
-        let path = written.path.as_ref().map(|path| path.as_str());
+        let path = pack.path.as_ref().map(|path| path.as_str());
         let source = ArchiveSource::new(url, sha256, path);
         self.valid(url, source)
     }
@@ -253,10 +253,10 @@ impl PackReader<'_> {
         source.map_err(|error| self.bad_value(url.location, error.to_string())).ok()
     }
 
-    fn trust_record(&mut self, written: &Spanned<LockFileTrustRecord>) -> Option<TrustRecord> {
-        self.at = written.location;
-        let digest = self.required("digest", written.digest.as_ref())?;
-        let (allow, settings) = (written.allow.iter().copied().collect(), written.settings.clone());
+    fn trust_record(&mut self, record: &Spanned<LockFileTrustRecord>) -> Option<TrustRecord> {
+        self.at = record.location;
+        let digest = self.required("digest", record.digest.as_ref())?;
+        let (allow, settings) = (record.allow.iter().copied().collect(), record.settings.clone());
         Some(TrustRecord { digest: self.digest(digest)?, allow, settings })
     }
 
@@ -267,8 +267,8 @@ impl PackReader<'_> {
         value
     }
 
-    fn digest(&mut self, written: &Spanned<String>) -> Option<TreeDigest> {
-        written.parse().map_err(|error| self.bad_value(written.location, format!("{error}"))).ok()
+    fn digest(&mut self, digest: &Spanned<String>) -> Option<TreeDigest> {
+        digest.parse().map_err(|error| self.bad_value(digest.location, format!("{error}"))).ok()
     }
 
     fn bad_value(&mut self, at: Location, message: String) {

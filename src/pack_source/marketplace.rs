@@ -31,7 +31,7 @@ pub enum PluginSource {
         /// The folder in it.
         path: Option<String>,
     },
-    /// Somewhere that is no repository, such as `npm`.
+    /// Somewhere that is not a repository, such as `npm`.
     Other(String),
 }
 

@@ -84,7 +84,7 @@ pub struct GitSource {
     pub path: Option<String>,
 }
 
-/// Why something is no source of a pack.
+/// Why something is not a source of a pack.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
     /// Another scheme, or none.
@@ -117,7 +117,7 @@ pub enum SourceError {
     /// It is not below the root of the archive.
     #[error("path `{}` escapes the archive", one_line(.0))]
     ArchiveFolder(String),
-    /// It is no SHA-256.
+    /// It is not a SHA-256.
     #[error("invalid `sha256`: expected 64 hexadecimal digits")]
     Sha256,
 }

@@ -21,7 +21,7 @@ const MAX_PATH_BYTES: usize = 1024;
 /// The longest name in a path.
 const MAX_NAME_BYTES: usize = 255;
 
-/// Why files are no pack.
+/// Why files are not a pack.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
     /// Too many files.
@@ -183,22 +183,22 @@ impl TreeLimits {
     /// Takes the path of a file, or of a folder around it.
     fn claim(&mut self, path: &str, is_file: bool) -> Result<(), TreeError> {
         let folded = folded_name(path);
-        let Some(known) = self.names.get(&folded) else {
+        let Some(claimed) = self.names.get(&folded) else {
             if self.names.len() >= MAX_NAMES {
                 return Err(TreeError::TooManyNames);
             }
             self.names.insert(folded, ClaimedPath { path: path.to_owned(), is_file });
             return Ok(());
         };
-        if known.path != path {
-            let (path, other) = (path.to_owned(), known.path.clone());
+        if claimed.path != path {
+            let (path, other) = (path.to_owned(), claimed.path.clone());
             let differs_in_case = path.to_lowercase() == other.to_lowercase();
             return Err(match differs_in_case {
                 true => TreeError::CaseConflict { path, other },
                 false => TreeError::SameName { path, other },
             });
         }
-        let is_taken = is_file || known.is_file;
+        let is_taken = is_file || claimed.is_file;
         if is_taken { Err(TreeError::Duplicate { path: path.to_owned() }) } else { Ok(()) }
     }
 }

@@ -12,7 +12,7 @@ const PREFIX: &str = "sha256:";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TreeDigest([u8; 32]);
 
-/// Why a text is no digest.
+/// Why a text is not a digest.
 #[derive(Debug, thiserror::Error)]
 #[error("expected `sha256:` and 64 hexadecimal digits")]
 pub struct TreeDigestError;

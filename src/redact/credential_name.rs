@@ -1,4 +1,4 @@
-//! Names under which credentials stand: of headers, of parameters in URLs, and of fields in answers.
+//! Names of credentials: of headers, of parameters in URLs, and of fields in answers.
 //!
 //! What is not here: what a secret looks like (load/), and the values of secrets.
 
@@ -14,7 +14,7 @@ const CREDENTIAL_WORDS: [&str; 11] = [
 const PARAMETER_WORDS: [&str; 6] = ["key", "signature", "sig", "auth", "authorization", "cookie"];
 /// Parts of the names of tokens that are positions in a list, and no credentials.
 const POSITION_WORDS: [&str; 5] = ["page", "next", "sync", "cursor", "continuation"];
-/// How often a URL may stand encoded within another one.
+/// How often a URL may be encoded within another one.
 const MAX_ENCODINGS: usize = 3;
 
 /// Whether a header or a parameter is a credential by its name.
@@ -32,7 +32,8 @@ pub fn is_credential_field(name: &str, value: &str) -> bool {
     }
     let is_password = word.ends_with("password") || word.ends_with("passphrase") || word.ends_with("passcode");
     let is_credential = CREDENTIAL_WORDS.iter().any(|end| word.ends_with(end));
-    (is_credential && value.len() >= if is_password { 4 } else { 8 }) || (is_pin_name(name) && is_pin(value))
+    let is_pin = (4..=12).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_digit());
+    (is_credential && value.len() >= if is_password { 4 } else { 8 }) || (is_pin && is_pin_name(name))
 }
 
 /// Whether a text, such as a URL, a form or JSON in a text, has a parameter that is a credential.
@@ -41,7 +42,7 @@ pub fn has_credential_parameter(text: &str) -> bool {
         is_credential_field(name, value) || (letters_and_digits(name).ends_with("signature") && value.len() >= 8)
     };
     let mut parts = text.split(['?', '&', '#', '\n']);
-    parts.any(|part| parameter(part).is_some_and(|found| is_credential(&found.decoded_name(), found.value)))
+    parts.any(|part| parameter(part).is_some_and(|field| is_credential(&field.decoded_name(), field.value)))
 }
 
 /// The password in the userinfo of an absolute URL (RFC 3986, 3.2.1).
@@ -74,8 +75,8 @@ pub fn mask_parameters(text: &str, is_secret: impl Fn(&str, &str) -> bool) -> St
     let mut parts = text.split_inclusive(['?', '&', '#']);
     let mut masked = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        match parameter(part).filter(|found| is_secret(&found.decoded_name(), found.value)) {
-            Some(found) => masked.extend([found.name, "=", SECRET_PLACEHOLDER, found.rest]),
+        match parameter(part).filter(|field| is_secret(&field.decoded_name(), field.value)) {
+            Some(field) => masked.extend([field.name, "=", SECRET_PLACEHOLDER, field.rest]),
             None => masked.push_str(part),
         }
     }
@@ -118,10 +119,6 @@ fn is_pin_name(name: &str) -> bool {
         "pin" | "PIN" => !before.ends_with(|character: char| character.is_ascii_alphabetic()),
         _ => false,
     }
-}
-
-fn is_pin(value: &str) -> bool {
-    (4..=12).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]

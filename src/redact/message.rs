@@ -93,7 +93,8 @@ impl ValueRedactor<'_> {
     fn redact(self, value: &mut Value) {
         match value {
             Value::String(text) => {
-                if let Some(hidden) = self.redact_string(text) {
+                let bytes = if BASE64_KEYS.contains(&self.key) { self.redactor.redacted_base64(text) } else { None };
+                if let Some(hidden) = bytes.or_else(|| self.redact_name(text)) {
                     *text = hidden;
                 }
             }
@@ -102,7 +103,7 @@ impl ValueRedactor<'_> {
                     *value = hidden.into();
                 }
             }
-            Value::Array(list) => list.iter_mut().for_each(|one| self.redact(one)),
+            Value::Array(list) => list.iter_mut().for_each(|item| self.redact(item)),
             Value::Object(fields) => self.redact_fields(fields),
             _ => {}
         }
@@ -122,13 +123,6 @@ impl ValueRedactor<'_> {
         }
     }
 
-    fn redact_string(self, text: &str) -> Option<String> {
-        if BASE64_KEYS.contains(&self.key) {
-            return self.redactor.redacted_base64(text).or_else(|| self.redact_name(text));
-        }
-        self.redact_name(text)
-    }
-
     fn redact_name(self, text: &str) -> Option<String> {
         if !self.is_user_data && (PROTOCOL_WORDS.contains(text) || self.redactor.public_names.contains(text)) {
             return None;
@@ -137,7 +131,6 @@ impl ValueRedactor<'_> {
     }
 }
 
-/// Decodes base64.
 fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
     const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)

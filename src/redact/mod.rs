@@ -134,12 +134,12 @@ impl Redactor {
 
     /// Redacts a text.
     pub fn redact_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut found = self.secret_ranges(text);
-        self.retain_foreign(text, &mut found);
-        if found.is_empty() {
+        let mut ranges = self.secret_ranges(text);
+        self.retain_foreign(text, &mut ranges);
+        if ranges.is_empty() {
             return Cow::Borrowed(text);
         }
-        Cow::Owned(String::from_utf8_lossy(&replace_ranges(text.as_bytes(), &found)).into_owned())
+        Cow::Owned(String::from_utf8_lossy(&replace_ranges(text.as_bytes(), &ranges)).into_owned())
     }
 
     /// Redacts a text in place.
@@ -162,13 +162,13 @@ impl Redactor {
     /// Redacts input, drops what is behind `limit`, and returns how much it dropped. A secret across the limit is redacted
     /// whole: what is kept of other text must not depend on how it resembles a secret.
     pub fn redact_and_truncate(&self, bytes: &mut Vec<u8>, limit: usize, end: InputEnd) -> usize {
-        let mut found = self.find(bytes, end);
-        found.retain(|range| range.start < limit);
-        let kept = found.last().map_or(0, |last| last.end).max(limit.min(bytes.len()));
+        let mut ranges = self.find(bytes, end);
+        ranges.retain(|range| range.start < limit);
+        let kept = ranges.last().map_or(0, |last| last.end).max(limit.min(bytes.len()));
         let dropped = bytes.len() - kept;
         bytes.truncate(kept);
-        if !found.is_empty() {
-            *bytes = replace_ranges(bytes, &found);
+        if !ranges.is_empty() {
+            *bytes = replace_ranges(bytes, &ranges);
         }
         dropped
     }
@@ -182,14 +182,14 @@ impl Redactor {
     /// Redacts the end of some input, and drops what is before its last `limit` bytes, as
     /// [`Redactor::redact_and_truncate`] does behind them.
     pub fn redact_and_keep_end(&self, bytes: &mut Vec<u8>, limit: usize, end: InputEnd) {
-        let mut found = self.find(bytes, end);
+        let mut ranges = self.find(bytes, end);
         let start = bytes.len().saturating_sub(limit);
-        found.retain(|range| range.end > start);
-        let start = found.first().map_or(start, |first| first.start.min(start));
+        ranges.retain(|range| range.end > start);
+        let start = ranges.first().map_or(start, |first| first.start.min(start));
         bytes.drain(..start);
-        let found: Vec<_> = found.into_iter().map(|range| range.start - start..range.end - start).collect();
-        if !found.is_empty() {
-            *bytes = replace_ranges(bytes, &found);
+        let ranges: Vec<_> = ranges.into_iter().map(|range| range.start - start..range.end - start).collect();
+        if !ranges.is_empty() {
+            *bytes = replace_ranges(bytes, &ranges);
         }
     }
 
@@ -199,8 +199,8 @@ impl Redactor {
     }
 
     /// Drops the ranges that are inside of folio's own words.
-    fn retain_foreign(&self, text: &str, found: &mut Vec<Range<usize>>) {
-        if found.is_empty() || self.own_words.is_empty() {
+    fn retain_foreign(&self, text: &str, ranges: &mut Vec<Range<usize>>) {
+        if ranges.is_empty() || self.own_words.is_empty() {
             return;
         }
         let words = self.own_words.iter().flat_map(|words| text.match_indices(words.as_str()));
@@ -208,7 +208,7 @@ impl Redactor {
         own.sort_by_key(|range| range.start);
         // Those that one text holds in another end before it.
         own.dedup_by(|next, last| next.end <= last.end);
-        found.retain(|range| {
+        ranges.retain(|range| {
             let last = own.get(own.partition_point(|own| own.start <= range.start).wrapping_sub(1));
             last.is_none_or(|own| range.end > own.end)
         });
@@ -246,18 +246,18 @@ fn secret_and_lines(secret: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A part of `bytes` in which these ranges of `bytes`, as [`Redactor::find_so_far`] has them, are replaced.
-pub fn redact_part(bytes: &[u8], part: Range<usize>, found: Vec<Range<usize>>) -> Vec<u8> {
-    let inside = found.into_iter().filter(|range| range.start < part.end && part.start < range.end);
+pub fn redact_part(bytes: &[u8], part: Range<usize>, ranges: Vec<Range<usize>>) -> Vec<u8> {
+    let inside = ranges.into_iter().filter(|range| range.start < part.end && part.start < range.end);
     let moved = inside.map(|range| range.start.max(part.start) - part.start..range.end.min(part.end) - part.start);
     replace_ranges(bytes.get(part.clone()).unwrap_or_default(), &disjoint(moved.collect()))
 }
 
 /// Replaces ranges. Binary data keeps its length, as images and archives contain offsets.
-fn replace_ranges(bytes: &[u8], found: &[Range<usize>]) -> Vec<u8> {
+fn replace_ranges(bytes: &[u8], ranges: &[Range<usize>]) -> Vec<u8> {
     let is_text = std::str::from_utf8(bytes).map_or_else(|fault| fault.error_len().is_none(), |_| true);
     let mut out = Vec::with_capacity(bytes.len());
     let mut copied = 0;
-    for range in found {
+    for range in ranges {
         let number = if is_text { enclosing_json_number(bytes, range) } else { None };
         let place = number.as_ref().unwrap_or(range);
         out.extend_from_slice(bytes.get(copied..place.start).unwrap_or_default());

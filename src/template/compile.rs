@@ -238,7 +238,7 @@ impl<S: Slot> Template<S> {
         &self.altered
     }
 
-    /// Its comparisons of `env` with what is no constant.
+    /// Its comparisons of `env` with what is not constant.
     pub fn comparisons(&self) -> &[ComparedValues] {
         &self.compared
     }
@@ -283,7 +283,7 @@ impl<S: Slot> Template<S> {
         parts.collect()
     }
 
-    /// The variables that stand in it by themselves, if it has no blocks: not as arguments of helpers.
+    /// The variables that it prints by themselves, if it has no blocks: not as arguments of helpers.
     pub fn plain_variables(&self) -> Vec<&[String]> {
         let CompiledBody::Pieces(pieces) = &self.body else { return Vec::new() };
         let variables = pieces.iter().filter_map(|piece| match piece {

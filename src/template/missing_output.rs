@@ -25,7 +25,7 @@ const MAX_PARSED_BYTES: usize = 1 << 20;
 /// How many characters of an output an error shows.
 const MAX_SHOWN_CHARS: usize = 60;
 
-/// What a path below the `json` or the `text` of an outcome reads, where that is no value of the output.
+/// What a path below the `json` or the `text` of an outcome reads, where that is not a value of the output.
 #[derive(Debug, Clone)]
 pub(super) enum MissingValue {
     /// The output is not of this form.

@@ -58,7 +58,7 @@ fn expression<'t>(text: &'t str, expression: &Expression, span: &Range<usize>) -
         Expression::Literal(_, literal) => OutputPiece::Text(text.get(literal.clone()).unwrap_or_default()),
         Expression::Path(path) => {
             let names: Vec<String> = path.names.iter().map(|name| name.text.clone()).collect();
-            // `this.v` is no argument `v`.
+            // `this.v` is not the argument `v`.
             let is_of_item = path.this && !names.is_empty();
             match is_constant(expression) {
                 true => OutputPiece::Constant(names),

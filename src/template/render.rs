@@ -55,7 +55,7 @@ pub enum RenderError {
         /// This form, in words.
         other_form: &'static str,
     },
-    /// The text of an output has a note at its end, which is no part of the output.
+    /// The text of an output has a note at its end, which is not part of the output.
     #[error("`{path}` ends with the note `{note}` and cannot be used as a value: {fix}")]
     OutputNote {
         /// The path of the text.

@@ -29,7 +29,7 @@ pub fn reserved_name_meaning(name: &str) -> Option<&'static str> {
     RESERVED_NAMES.iter().find(|(reserved, _)| *reserved == name).map(|(_, meaning)| *meaning)
 }
 
-/// A time at which `now` stands still, such as in a test.
+/// A time that `now` always is, such as in a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FixedTime(Timestamp);
 
@@ -49,7 +49,7 @@ pub struct ScopeConstants {
     pub env: Value,
     /// `name`, `title` and `version` of the server, as an object.
     pub server: Value,
-    /// The time of `now`, if it stands still.
+    /// The time of `now`, if it is fixed.
     pub fixed_time: Option<FixedTime>,
 }
 

@@ -92,19 +92,15 @@ impl Rewriter<'_> {
                 }
                 TemplateNode::Inline(inline) => self.nodes(&inline.body),
                 TemplateNode::Partial(call) => {
-                    self.keep_lines(call);
+                    // Handlebars indents the lines of any partial after white space, where handlebars.js leaves those of one
+                    // that has no line of its own: a comment before the tag is not white space.
+                    if is_indented_within_line(self.source, call) {
+                        self.replace(call.span.start..call.span.start, "{{!}}");
+                    }
                     self.arguments(&call.arguments, false);
                     self.nodes(call.body.as_deref().unwrap_or_default());
                 }
             }
-        }
-    }
-
-    /// Handlebars indents the lines of any partial after white space, where handlebars.js leaves those of one that has no
-    /// line of its own: a comment before the tag is no white space.
-    fn keep_lines(&mut self, call: &PartialCall) {
-        if is_indented_within_line(self.source, call) {
-            self.replace(call.span.start..call.span.start, "{{!}}");
         }
     }
 

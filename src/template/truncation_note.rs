@@ -42,7 +42,9 @@ pub(super) fn check<S: AsRef<str>>(scope: &Scope, path: &[S]) -> Result<(), Rend
 fn check_field(scope: &Scope, path: &[&str], text: &str) -> Result<(), RenderError> {
     let Some((field, owner)) = path.split_last() else { return Ok(()) };
     match scope.outcome(owner) {
-        Some(outcome) if has_output(outcome, field) => refuse_note(text, owner, field),
+        Some(outcome) if TEXT_FIELDS.iter().any(|(name, beside)| name == field && outcome.contains_key(*beside)) => {
+            refuse_note(text, owner, field)
+        }
         _ => Ok(()),
     }
 }
@@ -62,10 +64,6 @@ fn check_outcome(outcome: &Map<String, Value>, path: &[&str]) -> Result<(), Rend
     fields
         .filter_map(|(field, _)| Some((field, outcome.get(*field)?.as_str()?)))
         .try_for_each(|(field, text)| refuse_note(text, path, field))
-}
-
-fn has_output(outcome: &Map<String, Value>, field: &str) -> bool {
-    TEXT_FIELDS.iter().any(|(text, beside)| *text == field && outcome.contains_key(*beside))
 }
 
 fn refuse_note(text: &str, owner: &[&str], field: &str) -> Result<(), RenderError> {

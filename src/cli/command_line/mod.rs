@@ -21,9 +21,9 @@ use crate::cli::install::{InstallArgs, UninstallArgs};
 use crate::cli::output::GlobalArgs;
 use crate::cli::packs::{AddArgs, FetchArgs, LockArgs, RemoveArgs, TrustArgs, UpdateArgs};
 use crate::cli::request::{CallArgs, GetArgs, ListArgs, ReadArgs};
+use crate::cli::run_tests::TestArgs;
 use crate::cli::scaffold::{InitArgs, NewArgs};
 use crate::cli::serve::{DevArgs, ServeArgs};
-use crate::cli::run_tests::TestArgs;
 use crate::files::expand_home;
 const ABOUT: &str = "\
 folio serves prompts, resources and tools over MCP, the Model Context Protocol, from a folder of YAML. \

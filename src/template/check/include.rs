@@ -18,7 +18,7 @@ const PARTIAL_BLOCK: &str = "@partial-block";
 pub(super) struct PartialKey<'a> {
     /// The partial of the engine; `None` for the template itself.
     file: Option<&'a str>,
-    /// Where an inline partial stands in it.
+    /// Where an inline partial is in it.
     offset: usize,
 }
 
@@ -172,7 +172,10 @@ impl<'a> Checker<'a> {
         let name = &call.name.text;
         let message = match way.len() {
             0 | 1 => format!("cyclic partial: `{name}` uses itself"),
-            _ => format!("cyclic partials: {} → `{name}`", backticks(&way)),
+            _ => format!(
+                "cyclic partials: {} → `{name}`",
+                way.iter().map(|file| format!("`{file}`")).collect::<Vec<_>>().join(" → ")
+            ),
         };
         let cycle = way.into_iter().chain([name.as_str()]).map(str::to_owned).collect();
         let error = self.error(&call.name.span, Code::Cycle, message);
@@ -235,10 +238,6 @@ fn merge_options<'a>(this: TypedValue<'a>, params: &[(&'a str, TypedValue<'a>)])
     merged.argument_paths.sort();
     merged.argument_paths.dedup();
     merged
-}
-
-fn backticks(names: &[&str]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" → ")
 }
 
 fn collect_tested_names<'a>(nodes: &'a [TemplateNode], names: &mut BTreeSet<&'a str>) {

@@ -41,7 +41,7 @@ pub(super) struct TemplateCheck {
     pub printed_paths: BTreeSet<Vec<String>>,
     /// The values that cannot be redacted in the output.
     pub altered: Vec<AlteredValue>,
-    /// The comparisons of `env` with what is no constant.
+    /// The comparisons of `env` with what is not constant.
     pub compared: Vec<ComparedValues>,
     /// The outcomes that the output shows as JSON.
     pub whole_outcomes: Vec<WholeOutcome>,

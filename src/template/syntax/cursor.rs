@@ -66,7 +66,7 @@ impl<'s> Cursor<'s> {
         start..self.at
     }
 
-    /// Whether `^` is followed by the name of a section, and does not stand for `else`.
+    /// Whether `^` is followed by the name of a section, and is not an `else`.
     pub fn begins_inverse_section(&self) -> bool {
         let name = self.rest().get(1..).unwrap_or_default().trim_start();
         !name.starts_with(['}', '~'])

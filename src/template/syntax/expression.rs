@@ -184,7 +184,8 @@ impl Cursor<'_> {
         }
         loop {
             self.segment(&mut path, wanted)?;
-            if !(matches!(self.peek(), Some('.' | '/')) && self.segment_follows()) {
+            let next = self.rest().strip_prefix(['.', '/']).and_then(|rest| rest.chars().next());
+            if !next.is_some_and(|c| is_symbol(c) || c == '[') {
                 break;
             }
             self.at += 1;
@@ -192,10 +193,6 @@ impl Cursor<'_> {
         path.span = start..self.at;
         self.check_path(&path)?;
         Ok(path)
-    }
-
-    fn segment_follows(&self) -> bool {
-        self.rest().chars().nth(1).is_some_and(|c| is_symbol(c) || c == '[')
     }
 
     fn segment(&mut self, path: &mut PathNode, wanted: &str) -> ParseResult<()> {

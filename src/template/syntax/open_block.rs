@@ -42,7 +42,6 @@ impl TemplateParser<'_> {
         Ok(())
     }
 
-    /// Skips the rest.
     fn stop_parsing(&mut self) {
         self.open.clear();
         self.nodes.clear();

@@ -46,7 +46,7 @@ pub(in crate::template) fn parse_with_sections(source: &str) -> SectionTemplate 
 pub(in crate::template) const SECTION: &str = "$section";
 /// The helper of a section whose value is empty.
 pub(in crate::template) const INVERSE_SECTION: &str = "$inverse";
-/// The helpers of blocks that are no sections.
+/// The helpers of blocks that are not sections.
 const BLOCK_HELPERS: &[&str] =
     &["if", "unless", "each", "with", "ifEquals", "unlessEquals", "role", "media", "history"];
 

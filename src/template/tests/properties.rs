@@ -160,7 +160,7 @@ fn compiles_without_panic<S: Slot>(engine: &Arc<Engine>, text: &str, scope: &Sco
     }
 }
 
-/// Helpers with what they are given; T stands for text, N for a number, L for a list, A for anything.
+/// Helpers with what they are given; T means text, N a number, L a list, A anything.
 const CALLS: &[&str] = &[
     "json A", "json A indent=N", "upper T", "lower T", "capitalize T", "trim T", "replace T T T", "indent T N",
     "indent T T", "truncate T N", "truncate T N end=T", "path T", "join L", "join L T", "split T T", "lines T",
