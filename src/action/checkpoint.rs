@@ -58,7 +58,6 @@ impl Checkpoint {
 /// The questions that a run waits for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingQuestions {
-    /// The questions.
     pub questions: Vec<ClientQuestion>,
     /// Where the run continues.
     pub checkpoint: Checkpoint,

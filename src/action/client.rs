@@ -81,11 +81,9 @@ pub enum ClientCapability {
     ElicitationForm,
     /// URL-mode elicitation.
     ElicitationUrl,
-    /// Sampling.
     Sampling,
     /// Sampling with tools.
     SamplingTools,
-    /// Roots.
     Roots,
 }
 
@@ -162,7 +160,6 @@ pub enum ClientUse {
     CallsEntry,
     /// Sends log messages.
     Logs,
-    /// Reports progress.
     ReportsProgress,
     /// Notifies of a change: of a kind of list, or `None` for a resource.
     Notifies(Option<ListKind>),
@@ -171,7 +168,6 @@ pub enum ClientUse {
 /// Questions that are asked together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuestionRound {
-    /// The questions.
     pub questions: Vec<ClientQuestion>,
     /// How long to wait for a person or a model.
     pub timeout: Duration,
@@ -294,16 +290,13 @@ pub struct LogNotification {
 pub struct ProgressUpdate {
     /// How much is done; `None` for a message alone.
     pub progress: Option<f64>,
-    /// The total.
     pub total: Option<f64>,
-    /// A message.
     pub message: Option<String>,
 }
 
 /// A change that clients are notified of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChangeNotification {
-    /// A list.
     ListChanged(ListKind),
     /// A resource, by its URI.
     ResourceUpdated(String),

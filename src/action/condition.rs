@@ -7,7 +7,6 @@ use crate::template::{ConditionSlot, Scope, Shape, Template, is_truthy};
 use crate::value_types::is_identifier;
 use crate::yaml::Spanned;
 
-/// A compiled condition.
 pub(super) enum CompiledCondition {
     /// The name of an argument.
     Argument(String),
@@ -32,7 +31,6 @@ impl CompiledCondition {
         compiler.template(text, exposure).map(CompiledCondition::Template)
     }
 
-    /// Whether it holds.
     pub(super) fn holds(&self, scope: &Scope) -> Result<bool, ActionError> {
         match self {
             CompiledCondition::Argument(name) => Ok(scope.get(&["arguments", name]).is_some_and(is_truthy)),

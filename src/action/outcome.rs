@@ -82,7 +82,6 @@ pub struct ActionOutcome {
 pub enum OutcomeBody {
     /// Nothing.
     None,
-    /// Text.
     Text(String),
     /// A JSON value, and its text.
     Json(Value, String),
@@ -119,10 +118,7 @@ pub enum ActionError {
     },
     /// A value contains a NUL character.
     #[error("NUL character in `{argument}`, which an environment variable must not contain")]
-    NulByte {
-        /// The argument.
-        argument: String,
-    },
+    NulByte { argument: String },
     /// A value is too long for a program.
     #[error("`{argument}` is too long: {place} must not exceed {limit} bytes; pass it by `stdin`")]
     ArgumentTooLong {
@@ -138,7 +134,6 @@ pub enum ActionError {
     TruncatedJson {
         /// How many bytes are missing.
         missing: u64,
-        /// The limit.
         limit: u64,
     },
     /// Output to parse was truncated.
@@ -146,7 +141,6 @@ pub enum ActionError {
     TruncatedOutput {
         /// How many bytes are missing.
         missing: u64,
-        /// The limit.
         limit: u64,
     },
     /// Output is not JSON.
@@ -157,16 +151,10 @@ pub enum ActionError {
     },
     /// The value of an environment variable is not a folder.
     #[error("the value of `{variable}` is not a folder: `{}`", truncate(value, MAX_SHOWN_VALUE_CHARS))]
-    NotAFolder {
-        /// The variable.
-        variable: String,
-        /// Its value.
-        value: String,
-    },
+    NotAFolder { variable: String, value: String },
     /// A message of the manifest or of a step.
     #[error("{message}")]
     Message {
-        /// The message.
         message: String,
         /// The code of the JSON-RPC error to send, if any.
         code: Option<i32>,

@@ -9,7 +9,6 @@ use crate::yaml::Spanned;
 
 /// The tools, prompts and resources that a step may use. Each call gets the context of its step.
 pub trait PackEntries: Send + Sync {
-    /// Calls a tool.
     fn call_tool<'a>(
         &'a self,
         name: &'a str,
@@ -25,7 +24,6 @@ pub trait PackEntries: Send + Sync {
         context: ActionContext<'a>,
     ) -> EntryFuture<'a>;
 
-    /// Reads a resource.
     fn read_resource<'a>(&'a self, uri: &'a str, context: ActionContext<'a>) -> EntryFuture<'a>;
 
     /// Whether the pack may notify of a resource: one of its own, or any if it is the served pack.

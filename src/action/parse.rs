@@ -38,7 +38,7 @@ pub enum ParseFormat {
 pub(super) enum OutputFormat {
     /// As JSON if it looks like it.
     Detect,
-    /// Not at all: it would take too much memory, and nobody has asked for its value.
+    /// Not at all: it would take too much memory, and no one has asked for its value.
     Unparsed,
     /// As JSON where it is, for a value that is checked later.
     JsonIfValid,

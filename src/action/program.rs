@@ -212,7 +212,7 @@ impl ProgramOptions {
         let Some(message) = self.exit_messages.find(exit) else { return Ok(outcome) };
         let scope = context.scope.clone().with_response(outcome.value.clone());
         let text = match message.render(&scope) {
-            // The failure says more than that its output is no JSON.
+            // The failure says more than that its output is not JSON.
             Err(error @ RenderError::OutputMismatch { .. }) => {
                 tracing::warn!(target: "folio::call", "message of `onExit` not used: {error}");
                 String::new()

@@ -37,7 +37,6 @@ impl Default for RunLimits {
 /// A compiled run.
 pub struct RunPlan {
     steps: PlanSteps,
-    /// Its limits.
     pub limits: RunLimits,
     /// Changes with the definition of the run.
     digest: u64,
@@ -50,11 +49,8 @@ pub struct RunPlan {
 /// An entry that a step uses, by its name in the pack.
 #[derive(Clone, Copy)]
 pub enum InvokedEntry<'a> {
-    /// A tool.
     Tool(&'a str),
-    /// A prompt.
     Prompt(&'a str),
-    /// A resource.
     Resource(&'a Template<UriSlot>),
 }
 

@@ -28,7 +28,7 @@ const PATTERN_OPTIONS: &[&str] = &["-I", "--ignore", "--hide", "--exclude"];
 
 const HELP: &str = "write `script: { shell: sh, text: … }`, where arguments are variables, as in \"$x\"";
 
-/// A word of the command that is no template.
+/// A word of the command that is not a template.
 struct Word<'a> {
     text: &'a str,
     at: Location,

@@ -116,7 +116,7 @@ fn declared_argument(path: &[String], compiler: &Compiler<'_>) -> Option<String>
     compiler.arguments.locations.contains_key(name).then(|| name.clone())
 }
 
-/// Reports an argument that a call may leave out, so that there is no folder.
+/// Reports an argument that a call may leave out, so that there is not a folder.
 fn check_has_value(name: &str, written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<()> {
     if compiler.arguments.paths.get(name) == Some(&true) {
         return Some(());

@@ -36,12 +36,7 @@ pub enum ArchiveError {
     SpecialFile(String),
     /// Something that a format may have, and prompts have not.
     #[error("`{}` in the archive is {what}, which is not supported", one_line(path))]
-    Unsupported {
-        /// The path.
-        path: String,
-        /// What it is.
-        what: &'static str,
-    },
+    Unsupported { path: String, what: &'static str },
     /// A link or a folder with bytes, which one reader skips and another takes for entries.
     #[error("`{}` in the archive is a link or a folder, and has a size", one_line(.0))]
     SizeWithoutContent(String),

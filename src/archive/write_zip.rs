@@ -9,9 +9,7 @@ use super::read::ArchiveError;
 
 /// A file of a zip archive.
 pub struct ZipEntry {
-    /// Its path.
     pub path: String,
-    /// Its bytes.
     pub bytes: Vec<u8>,
     /// Whether it can be started.
     pub is_program: bool,

@@ -28,7 +28,6 @@ pub struct Caller {
     pub programs: Share,
     /// Bytes of outputs.
     pub(super) memory: Share,
-    /// Calls that block.
     pub(super) blocking_calls: Share,
 }
 
@@ -48,7 +47,7 @@ impl Caller {
         self.kind
     }
 
-    /// How much it may have of a pool: at most half, unless there is nobody else.
+    /// How much it may have of a pool: at most half, unless there is no one else.
     pub fn max_share(&self, pool: u64) -> u64 {
         if self.kind == CallerKind::Only { u64::MAX } else { pool.div_ceil(2) }
     }

@@ -162,7 +162,6 @@ impl Budget {
         self.deadline.saturating_sub(self.elapsed())
     }
 
-    /// The timeout.
     pub fn timeout(&self) -> Duration {
         self.timeout
     }

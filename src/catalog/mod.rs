@@ -77,7 +77,7 @@ struct ServerSettings {
     http: HttpSettings,
     limits: ServerLimits,
     trace_propagation: TracePropagation,
-    /// What of the served manifest is no entry, with digests of what was written.
+    /// What of the served manifest is not an entry, with digests of what was written.
     key_digests: Vec<(String, u64)>,
     /// Partials, with digests of their texts.
     partial_digests: Vec<(String, u64)>,
@@ -89,7 +89,6 @@ impl Catalog {
         &self.settings.info
     }
 
-    /// The HTTP settings.
     pub fn http_settings(&self) -> &HttpSettings {
         &self.settings.http
     }

@@ -68,7 +68,6 @@ struct Form {
 enum FormName {
     /// A variable of a shell: an argument, or a variable of the environment.
     Shell,
-    /// An argument.
     Argument,
     /// An argument that no template of the text uses.
     UnusedArgument,

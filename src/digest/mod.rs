@@ -27,7 +27,6 @@ impl Digest {
         self
     }
 
-    /// All of it.
     pub fn finish(self) -> [u8; 32] {
         self.0.finalize().into()
     }

@@ -22,7 +22,7 @@ pub struct ExportedVariable {
     pub description: Option<String>,
     /// Whether the server does not start without it.
     pub is_required: bool,
-    /// Whether nobody else may see it.
+    /// Whether no one else may see it.
     pub is_secret: bool,
     /// Its value where it is not set; never that of a secret.
     pub default: Option<String>,

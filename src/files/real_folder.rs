@@ -15,7 +15,7 @@ const OPEN_FLAGS: OFlags = OFlags::RDONLY;
 /// Opens the folder at an absolute path whose links are resolved, such as one of [`ResolvedRoots::resolve`](super::ResolvedRoots::resolve).
 ///
 /// # Errors
-/// There is no folder, or a name on the way has become a link since.
+/// There is not a folder, or a name on the way has become a link since.
 pub fn open_real_folder(path: &Path) -> io::Result<OwnedFd> {
     let flags = OPEN_FLAGS | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut parts = path.components();

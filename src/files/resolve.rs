@@ -221,7 +221,7 @@ mod tests {
         prop::collection::vec(parts, 1..6).prop_map(|parts| parts.join("/").trim_start_matches('/').to_owned())
     }
 
-    /// Folders, files and links: names beneath the whole tree, in which `a` is the root, and where links lead.
+    /// Folders, files and links: names below the whole tree, in which `a` is the root, and where links lead.
     fn trees() -> impl Strategy<Value = Vec<(u8, String, String)>> {
         let name = prop::collection::vec(prop::sample::select(NAMES), 1..4).prop_map(|parts| parts.join("/"));
         prop::collection::vec((0..5u8, name, walk()), 3..9)
@@ -261,7 +261,7 @@ mod tests {
             let roots = [root.clone()];
             for walk in &walks {
                 let path = if walk.len() % 5 == 0 { base.join(walk) } else { root.join(walk) };
-                // A `/` or `/.` behind a file is no error here.
+                // A `/` or `/.` behind a file is not an error here.
                 let there = place(&path.components().collect::<PathBuf>());
                 match resolve_within(&path, &roots) {
                     Ok(taken) => {

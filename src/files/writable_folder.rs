@@ -1,6 +1,6 @@
 //! `WritableFolder`: a folder on disk whose files are read and changed, none outside of it.
 //!
-//! A change opens the folder of its file beneath this one, and from there on names only what is directly in it: the
+//! A change opens the folder of its file below this one, and from there on names only what is directly in it: the
 //! kernel refuses a path that leaves, whatever is swapped meanwhile.
 
 use std::io::{self, Read, Write};
@@ -317,7 +317,7 @@ impl WritableFolder {
         }
     }
 
-    /// The open folder of a path, and its name in it. Links in the folder are followed beneath this one.
+    /// The open folder of a path, and its name in it. Links in the folder are followed below this one.
     fn locate(&self, path: &str) -> Result<DirEntryName, FileError> {
         if path.is_empty() || !is_normalized(path) {
             return Err(FileError::IsFolder(display_path(path)));

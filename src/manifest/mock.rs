@@ -53,7 +53,6 @@ pub struct ProgramMock {
 pub struct ResponseMock {
     /// Its status; 200 by default.
     pub status: Option<u16>,
-    /// Its headers.
     pub headers: IndexMap<String, String>,
     /// Its body as JSON.
     pub json: Option<Value>,

@@ -63,7 +63,7 @@ yaml_kind_enum! {
 pub enum BridgeMode {
     /// Those that are known to lack the lists, or declare it.
     Auto,
-    /// Nobody.
+    /// No one.
     None,
 }
 

@@ -75,7 +75,6 @@ impl FormatMatcher {
 
 /// The files of one format.
 pub struct FormatFiles {
-    /// The format.
     pub format: &'static dyn PackFormat,
     /// Whether it was not named.
     pub is_auto: bool,

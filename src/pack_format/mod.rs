@@ -49,7 +49,6 @@ pub struct ImportedFile {
     pub path: String,
     /// Its place in messages.
     pub id: FileId,
-    /// Its text.
     pub text: Arc<str>,
 }
 

@@ -87,11 +87,9 @@ pub struct ImportedValue {
 /// A source of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ValueSource {
-    /// An argument.
     Argument(String),
     /// A word of an argument, split as by a shell, counted from 0.
     Word {
-        /// The argument.
         argument: String,
         /// The number of the word.
         index: usize,

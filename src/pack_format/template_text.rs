@@ -8,7 +8,6 @@ use super::prompt::{ImportedValue, ValueSource};
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// Text.
     Text(String),
     /// An expression of a template.
     Tag(String),

@@ -113,7 +113,6 @@ pub enum FetchError {
 /// The files of a commit.
 #[derive(Debug)]
 pub struct FetchedPack {
-    /// The commit.
     pub commit: String,
     /// The files.
     pub tree: PackTree,

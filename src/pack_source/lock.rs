@@ -24,7 +24,6 @@ const HEADER: &str = "# Written by folio. Commit it: it says what each pack is, 
 /// The packs of a manifest, by their keys; that of a pack in a pack is `OUTER/INNER`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackLock {
-    /// The packs.
     pub packs: BTreeMap<String, LockedPack>,
 }
 
@@ -59,24 +58,17 @@ pub struct TrustRecord {
 pub enum LockMismatch {
     /// The lock does not have the pack.
     #[error("pack `{key}` is not in {LOCK_NAME}")]
-    Missing {
-        /// Its key.
-        key: String,
-    },
+    Missing { key: String },
     /// The lock has it from elsewhere.
     #[error("{LOCK_NAME} has another source for pack `{key}`: {locked}")]
     OtherSource {
-        /// Its key.
         key: String,
         /// The source in the lock.
         locked: PackSource,
     },
     /// What is in the cache has another digest.
     #[error("pack `{key}` in the cache does not match {LOCK_NAME}")]
-    ChangedInCache {
-        /// Its key.
-        key: String,
-    },
+    ChangedInCache { key: String },
 }
 
 impl LockedPack {

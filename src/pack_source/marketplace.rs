@@ -11,7 +11,6 @@ pub const MARKETPLACE_FILE: &str = ".claude-plugin/marketplace.json";
 /// A plugin of a marketplace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plugin {
-    /// Its name.
     pub name: String,
     /// Where it is.
     pub source: PluginSource,
@@ -24,7 +23,6 @@ pub enum PluginSource {
     Folder(String),
     /// In another repository.
     Repository {
-        /// Its URL.
         url: String,
         /// A commit, a branch or a tag; the commit counts.
         rev: Option<String>,

@@ -17,7 +17,6 @@ const SCHEMES: [&str; 3] = ["https://", "ssh://", "file://"];
 pub enum PackSource {
     /// A repository.
     Git(GitSource),
-    /// An archive.
     Archive(ArchiveSource),
 }
 

@@ -41,33 +41,17 @@ pub enum TreeError {
     TooLarge,
     /// A path that escapes the folder, or that some system has no name for.
     #[error("unsafe path `{}`", one_line(path))]
-    Path {
-        /// The path.
-        path: String,
-    },
+    Path { path: String },
     /// Two paths that are one where letters have no case.
     #[error("`{}` and `{}` differ in case alone", one_line(path), one_line(other))]
-    CaseConflict {
-        /// One.
-        path: String,
-        /// The other.
-        other: String,
-    },
+    CaseConflict { path: String, other: String },
     /// Two paths that are one where letters have several forms (composed accents, `ß` and `ss`), or where characters do not count
     /// (a dot at the end, a joiner).
     #[error("`{}` and `{}` are the same name on some systems", one_line(path), one_line(other))]
-    SameName {
-        /// One.
-        path: String,
-        /// The other.
-        other: String,
-    },
+    SameName { path: String, other: String },
     /// A file and a folder of one name, or a file twice.
     #[error("`{}` is there twice", one_line(path))]
-    Duplicate {
-        /// The path.
-        path: String,
-    },
+    Duplicate { path: String },
     /// Nothing.
     #[error("no files")]
     Empty,

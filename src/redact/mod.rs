@@ -132,7 +132,6 @@ impl Redactor {
         self.secrets.is_empty()
     }
 
-    /// Redacts a text.
     pub fn redact_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut ranges = self.secret_ranges(text);
         self.retain_foreign(text, &mut ranges);

@@ -13,13 +13,13 @@ use tokio::sync::watch;
 
 mod save_methods;
 
-/// The texts of all files beneath a folder.
+/// The texts of all files below a folder.
 type Texts = BTreeMap<String, String>;
 
 /// What happens in the midst of a load, between two files.
 type MidLoadHook = Box<dyn FnMut() + Send>;
 
-/// Reads everything beneath a folder, as a manifest with `**` would.
+/// Reads everything below a folder, as a manifest with `**` would.
 struct FolderSourceLoad {
     root: PathBuf,
     published: watch::Sender<Vec<Texts>>,

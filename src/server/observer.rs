@@ -18,7 +18,7 @@ pub trait RequestObserver: Send + Sync {
     fn on_request_end(&self, record: &RequestRecord);
     /// A client has begun on a connection.
     fn on_client_connected(&self, client: &ClientName);
-    /// A client has sent a request that is no part of a connection.
+    /// A client has sent a request that is not part of a connection.
     fn on_client_request(&self, client: &ClientName);
     /// The connection of a client has ended.
     fn on_client_disconnected(&self, client: &ClientName);
@@ -27,9 +27,7 @@ pub trait RequestObserver: Send + Sync {
 /// A client as it names itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct ClientName {
-    /// Its name.
     pub name: String,
-    /// Its version.
     pub version: String,
 }
 
@@ -41,7 +39,6 @@ pub struct RequestRecord {
     pub client: ClientName,
     /// The version of the protocol in which it was sent.
     pub spec_version: String,
-    /// The method.
     pub method: &'static str,
     /// The tool, prompt or URI.
     pub name: String,

@@ -179,7 +179,7 @@ pub(crate) fn initialize(
     }
     let mut peer = request;
     peer.protocol_version = to_protocol_version(spec_version);
-    // Nobody looks at them, and they may be large.
+    // No one looks at them, and they may be large.
     peer.client_info.icons = None;
     context.peer.set_peer_info(peer);
     Ok(result)

@@ -44,7 +44,6 @@ pub struct Template<S: Slot> {
 /// A part of a template of text and plain variables only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TemplatePart<'t> {
-    /// Text.
     Text(&'t str),
     /// The path of a variable.
     Variable(&'t [String]),

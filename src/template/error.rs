@@ -28,7 +28,6 @@ pub struct TemplateError {
 pub struct ComparedValues {
     /// The paths of the values, or of values around them.
     pub paths: Vec<Vec<String>>,
-    /// The helper.
     pub helper: String,
     /// The name of the helper in the text.
     pub span: TemplateSpan,
@@ -39,7 +38,6 @@ pub struct ComparedValues {
 pub struct AlteredValue {
     /// The path of the value, or of a value around it.
     pub path: Vec<String>,
-    /// The helper.
     pub helper: String,
     /// The argument of the helper.
     pub span: TemplateSpan,

@@ -23,10 +23,7 @@ pub enum RenderError {
     },
     /// All loops together have too many iterations.
     #[error("too many loop iterations: limit {limit}")]
-    TooManyIterations {
-        /// The limit.
-        limit: u64,
-    },
+    TooManyIterations { limit: u64 },
     /// The slot rejects a value.
     #[error("`{variable}` {reason}")]
     Refused {
@@ -37,12 +34,7 @@ pub enum RenderError {
     },
     /// A helper rejects its arguments.
     #[error("`{helper}`: {reason}")]
-    Helper {
-        /// The helper.
-        helper: &'static str,
-        /// The reason.
-        reason: &'static str,
-    },
+    Helper { helper: &'static str, reason: &'static str },
     /// The output of an action is read as JSON or as text, and is not.
     #[error("`{path}` is {found}; use `{other}` for {other_form}")]
     OutputMismatch {
@@ -60,7 +52,6 @@ pub enum RenderError {
     OutputNote {
         /// The path of the text.
         path: String,
-        /// The note.
         note: String,
         /// What to do instead.
         fix: String,

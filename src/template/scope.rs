@@ -175,7 +175,6 @@ impl Scope {
         self
     }
 
-    /// The arguments.
     pub fn arguments(&self) -> Option<&Map<String, Value>> {
         self.arguments.as_object()
     }

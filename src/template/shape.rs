@@ -17,7 +17,6 @@ pub enum Shape {
     Any,
     /// A string.
     Text,
-    /// A number.
     Number,
     /// True or false.
     Boolean,

@@ -50,7 +50,6 @@ pub(super) fn check(
     expects.iter().flat_map(|expect| ExpectationCheck { expect, answer, documents }.failures()).collect()
 }
 
-/// One `expect`.
 struct ExpectationCheck<'a> {
     expect: &'a Expect,
     answer: &'a Response,

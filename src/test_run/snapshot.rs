@@ -86,7 +86,7 @@ fn write(path: &Path, text: &str) -> Result<(), FileError> {
 /// Removes a snapshot.
 ///
 /// # Errors
-/// It is not beneath its folder, or cannot be removed.
+/// It is not below its folder, or cannot be removed.
 pub fn remove_snapshot(path: &Path) -> Result<(), FileError> {
     let (folder, name) = locate(path)?;
     folder.remove(&name)

@@ -57,7 +57,6 @@ pub type AnswerQuestion<'a> = dyn Fn(&ServerQuestion<'_>) -> Result<Value, Strin
 pub struct InProcessClient<'a> {
     /// The version that it speaks.
     pub version: SpecVersion,
-    /// Its capabilities.
     pub capabilities: Value,
     /// Answers questions.
     pub answer: &'a AnswerQuestion<'a>,

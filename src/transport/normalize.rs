@@ -69,7 +69,7 @@ pub(super) fn normalize(bytes: &[u8]) -> Cow<'_, [u8]> {
 fn misshapen_objects(text: &str) -> Vec<Range<usize>> {
     let rest = |at: usize| text.as_bytes().get(at + 1..).unwrap_or_default().trim_ascii_start();
     let has_empty_array = || memchr_iter(b'[', text.as_bytes()).any(|at| rest(at).starts_with(b"]"));
-    // A batch is no object.
+    // A batch is not an object.
     if text.trim_ascii_start().starts_with('[') {
         return Vec::new();
     }
@@ -93,7 +93,7 @@ fn find_misshapen<'t>(written: &'t str, shape: &'static Shape, report: &mut dyn 
     if inside.is_some_and(|inside| inside.trim_ascii().is_empty()) || is_required && written == "null" {
         report(written);
     } else if !matches!(shape, Shape::Object) {
-        // What is no object is refused when it is parsed.
+        // What is not an object is refused when it is parsed.
         let _ = serde_json::Deserializer::from_str(written).deserialize_map(ObjectVisitor { shape, report });
     }
 }

@@ -38,7 +38,6 @@ pub(super) struct PeerState {
 /// What a peer has sent, read.
 #[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and neither is kept")]
 pub(super) enum ReceivedPayload {
-    /// A message.
     Message(ReceivedMessage),
     /// The messages of a batch, or their errors.
     Batch(Vec<Result<ReceivedMessage, MessageError>>),
@@ -51,7 +50,7 @@ pub(super) struct ReceivedMessage {
 }
 
 impl ReceivedPayload {
-    /// Reads what a peer has sent, a message or a batch. It holds no lock, so a long message delays nobody.
+    /// Reads what a peer has sent, a message or a batch. It holds no lock, so a long message delays no one.
     pub(super) fn parse(bytes: &[u8], caller: &Arc<Caller>) -> Result<ReceivedPayload, MessageError> {
         let bytes = bytes_without_byte_order_mark(bytes);
         block_if_large(bytes.len() as u64, || {

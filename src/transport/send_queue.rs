@@ -38,7 +38,6 @@ const RESPONSE_DELAY_AFTER_PROGRESS: Duration = Duration::from_millis(5);
 pub(super) enum QueuedKind {
     /// A response, which must not be read together with progress.
     Response,
-    /// Progress.
     Progress,
     /// Anything else.
     Any,
@@ -152,7 +151,7 @@ impl SendQueue {
         self.pushed.notify_one();
     }
 
-    /// A message as it is written. Nobody waits for the lock meanwhile: it may be long.
+    /// A message as it is written. No one waits for the lock meanwhile: it may be long.
     fn serialize_line(&self, message: &impl Serialize) -> Option<Vec<u8>> {
         let mut line = {
             let mut queue = self.queue();

@@ -13,9 +13,7 @@ const MAX_BAGGAGE_BYTES: usize = 8192;
 /// The trace headers to propagate in addition to `traceparent`. Callers control their content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TracePropagation {
-    /// Whether `tracestate` is.
     pub tracestate: bool,
-    /// Whether `baggage` is.
     pub baggage: bool,
 }
 

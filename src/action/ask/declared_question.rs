@@ -29,7 +29,6 @@ pub enum DeclaredQuestionKind<'a> {
 }
 
 impl AskAction {
-    /// Its questions.
     pub fn declared_questions(&self) -> impl Iterator<Item = DeclaredQuestion<'_>> {
         self.questions.iter().map(CompiledQuestion::declaration)
     }

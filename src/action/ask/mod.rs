@@ -48,7 +48,6 @@ pub struct AskAction {
     timeout: Duration,
 }
 
-/// A compiled question.
 struct CompiledQuestion {
     key: String,
     template: QuestionTemplate,
@@ -332,7 +331,7 @@ pub fn is_roots_list(answer: &Value) -> bool {
     roots_of(answer).is_some()
 }
 
-/// What a `ListRootsResult` lists: nothing where `roots` is null or absent. `None` if it is no such result.
+/// What a `ListRootsResult` lists: nothing where `roots` is null or absent. `None` if it is not such a result.
 fn roots_of(answer: &Value) -> Option<&[Value]> {
     match answer.as_object()?.get("roots") {
         None | Some(Value::Null) => Some(&[]),

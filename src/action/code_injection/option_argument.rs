@@ -51,7 +51,7 @@ pub(super) fn option_argument(syntax: &ProgramSyntax, text: &str) -> OptionArgum
     if is_listed(&syntax.code_options, text) {
         return OptionArgument::Code(None);
     }
-    // A name with one dash is no cluster of letters.
+    // A name with one dash is not a cluster of letters.
     let (name, given) = text.split_once('=').map_or((text, None), |(name, _)| (name, Some(name.len() + 1)));
     if is_listed(&syntax.program_options, name) {
         return OptionArgument::Program(given);

@@ -22,7 +22,7 @@ pub(super) static UNKNOWN_PROGRAM: LazyLock<ProgramSyntax> = LazyLock::new(|| Pr
     ..ProgramSyntax::default()
 });
 
-/// A program of which no value is safe, for nobody knows how it reads its words.
+/// A program of which no value is safe, for no one knows how it reads its words.
 pub(super) static UNREADABLE_PROGRAM: LazyLock<ProgramSyntax> =
     LazyLock::new(|| ProgramSyntax { operands: Operands::Unreadable, ..ProgramSyntax::default() });
 

@@ -108,7 +108,7 @@ impl ProgramScan {
         ProgramScan { syntax, program, options: true, has_code: false, stdin: false, pipes: false, operands: 0 }
     }
 
-    /// Whether the next word that is no option is code, or a program to run.
+    /// Whether the next word that is not an option is code, or a program to run.
     fn expects_code_or_program(&self) -> bool {
         match self.syntax.operands {
             Operands::Shell => self.has_code,
@@ -246,7 +246,7 @@ impl ArgvScan {
         }
     }
 
-    /// Reads the word at the beginning of `rest`, which is no option; gives the number of the next, if that matters.
+    /// Reads the word at the beginning of `rest`, which is not an option; gives the number of the next, if that matters.
     fn scan_operand(&mut self, program_scan: &mut ProgramScan, rest: Range<usize>) -> Option<usize> {
         let at = rest.start;
         let chooses =
@@ -314,7 +314,7 @@ impl ArgvScan {
         }
     }
 
-    /// Reads the first word that is no option, where no option can follow it.
+    /// Reads the first word that is not an option, where no option can follow it.
     fn scan_last_operand(&mut self, program_scan: &mut ProgramScan, rest: Range<usize>) {
         match &program_scan.syntax.operands {
             Operands::Shell if program_scan.has_code => self.push(program_scan, rest.start, ArgRole::Code(0)),

@@ -37,7 +37,7 @@ pub(super) struct ProgramSyntax {
     pub(super) ignores_double_dash: bool,
     /// Names of settings that are code, in lower case: `x.` is any that begins so, `.x` any that ends so.
     pub(super) code_settings: Vec<&'static str>,
-    /// What the words are that are no options.
+    /// What the words are that are not options.
     pub(super) operands: Operands,
     /// How values may be among its arguments in a command of a pack.
     pub(super) values: ValueUse,
@@ -63,7 +63,7 @@ pub enum ValueUse {
     Script,
 }
 
-/// What a program makes of the words that are no options.
+/// What a program makes of the words that are not options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Operands {
     /// Options may stand behind them.

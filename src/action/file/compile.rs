@@ -114,7 +114,7 @@ fn compile_folder(
     Some(compiled)
 }
 
-/// A path without values must lie beneath its folder as it is written.
+/// A path without values must lie below its folder as it is written.
 fn check_path<'a>(path: &'a Spanned<String>, compiler: &mut Compiler<'_>) -> Option<&'a Spanned<String>> {
     if path.split('/').any(|name| name == "..") {
         compiler

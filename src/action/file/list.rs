@@ -36,7 +36,6 @@ pub(super) struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    /// The entries.
     pub(super) fn entries(&mut self, operation: FileOperation, recursive: bool) -> Result<Vec<Value>, ActionError> {
         let mut entries = Vec::new();
         match operation {

@@ -1,6 +1,6 @@
-//! `file`: reads, lists and changes files beneath a folder of the manifest.
+//! `file`: reads, lists and changes files below a folder of the manifest.
 //!
-//! What is not here: how paths are kept beneath a folder, and how files are written whole (files/).
+//! What is not here: how paths are kept below a folder, and how files are written whole (files/).
 
 mod compile;
 mod edit;

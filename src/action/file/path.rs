@@ -1,4 +1,4 @@
-//! The path of a call: beneath one of the folders.
+//! The path of a call: below one of the folders.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::folder::CompiledFolder;
 /// How many characters of a path outside are shown.
 const MAX_SHOWN_CHARS: usize = 200;
 
-/// A path beneath one of the folders of a call.
+/// A path below one of the folders of a call.
 #[derive(Debug, Clone)]
 pub(super) struct ResolvedPath {
     /// The number of the folder.
@@ -63,7 +63,7 @@ impl ResolvedPath {
         Ok(ResolvedPath { folder, relative, is_absolute: path.is_absolute() })
     }
 
-    /// The path of an entry beneath it, in the form in which the path was given.
+    /// The path of an entry below it, in the form in which the path was given.
     pub(super) fn display_path(&self, folders: &[WritableFolder], below: &str) -> String {
         let relative = match (self.relative.as_str(), below) {
             (path, "") => path.to_owned(),

@@ -66,7 +66,6 @@ impl ReadableFile<'_> {
         self.file.size().map_or(usize::MAX, |size| usize::try_from(size).unwrap_or(usize::MAX))
     }
 
-    /// Reads it.
     pub(super) fn read(
         self,
         folders: &[WritableFolder],

@@ -175,7 +175,7 @@ impl HttpCredentials {
 /// The password would begin at the first colon (RFC 7617, 2).
 const COLON_IN_USERNAME: &str = "`username` in `basic` must not contain `:`";
 
-/// Nobody is known by an empty name and password.
+/// No one is known by an empty name and password.
 const NO_BASIC_CREDENTIALS: &str = "neither `username` nor `password` of `basic` has a value";
 
 /// The value of `Authorization`.

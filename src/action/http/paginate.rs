@@ -287,7 +287,7 @@ impl PageReader<'_> {
         }
     }
 
-    /// Ends with a response that is no page: an error, or one whose status is expected.
+    /// Ends with a response that is not a page: an error, or one whose status is expected.
     async fn end_without_page(
         self,
         request_description: &str,
@@ -448,7 +448,7 @@ impl PageReader<'_> {
     }
 }
 
-/// Whether a value in the place of the next URL or cursor says that there is none.
+/// Whether a value instead of the next URL or cursor says that there is none.
 fn is_end(value: &Value) -> bool {
     matches!(value, Value::Null | Value::Bool(false)) || value.as_str() == Some("")
 }

@@ -24,7 +24,7 @@ struct ParameterValue {
     joined: Option<JoinedValue>,
 }
 
-/// A list in one value, whose delimiter is not encoded: it is no part of the elements.
+/// A list in one value, whose delimiter is not encoded: it is not part of the elements.
 struct JoinedValue {
     list: Template<QuerySlot>,
     delimiter: String,

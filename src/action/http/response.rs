@@ -93,7 +93,7 @@ impl HttpAction {
         }
         let status = status_line(response.status);
         let (mut message, reason) = match self.is_success(response.status) {
-            // `failIf` says so, and nobody knows how its errors are written.
+            // `failIf` says so, and no one knows how its errors are written.
             true => (format!("{request_description} failed, though with HTTP status {status}"), body_text(response)),
             false => (
                 format!("{request_description} failed with HTTP status {status}"),

@@ -92,7 +92,7 @@ impl ErrorMessages {
     pub(super) fn render(&self, status: u16, scope: &Scope) -> Result<Option<String>, ActionError> {
         let message = self.0.iter().find(|(pattern, _)| pattern.matches(status));
         let text = match message.map(|(_, message)| message.render(scope)).transpose() {
-            // The status says more than that the response is no JSON.
+            // The status says more than that the response is not JSON.
             Err(error @ RenderError::OutputMismatch { .. }) => {
                 tracing::warn!(target: "folio::call", "message of `onError` not used: {error}");
                 None
@@ -102,7 +102,7 @@ impl ErrorMessages {
         Ok(text.filter(|text| !text.trim().is_empty()))
     }
 
-    /// Reports messages for statuses that are no errors.
+    /// Reports messages for statuses that are not errors.
     pub(super) fn check_used(
         written: &NamedMap<Spanned<String>>,
         is_success: impl Fn(u16) -> bool,

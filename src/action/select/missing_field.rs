@@ -16,7 +16,7 @@ pub(super) struct MissingField {
     pub(super) name: String,
     /// About where it is named in the expression.
     pub(super) offset: usize,
-    /// The fields that are there; none where it is no object.
+    /// The fields that are there; none where it is not an object.
     pub(super) known: Vec<String>,
     /// What it is looked for in.
     owner: &'static str,

@@ -44,7 +44,7 @@ use claim::{check_resource_names, claim_uri, start_entry};
 
 /// The outcome of a build.
 pub struct BuildOutcome {
-    /// The catalog, if there are no errors. It must be accepted before it is served.
+    /// The catalog, if there are not errors. It must be accepted before it is served.
     pub catalog: Option<UnacceptedCatalog>,
     /// All diagnostics, sorted by location.
     pub report: Report,
@@ -212,7 +212,7 @@ impl CatalogBuilder<'_> {
         pack_build: &mut PackBuild<'_>,
         compiler: &mut Compiler<'_>,
     ) {
-        // The folder that they may read is no key of the author's, who need not use it.
+        // The folder that they may read is not a key of the author's, who need not use it.
         compiler.load_context.used_keys.extend(
             pack_build.pack.pack.folders.keys().map(|name| name.location).filter(|_| pack_build.pack.is_imported()),
         );

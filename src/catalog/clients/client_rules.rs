@@ -70,7 +70,7 @@ impl ClientRuleCheck<'_> {
                 lists.prompts.iter().for_each(|prompt| self.check_prompt(prompt));
             }
             ClientLimit::Messages(_) | ClientLimit::FirstMessage => self.check_messages(),
-            // They are no error of the server: the page of `folio dev` shows them.
+            // They are not errors of the server: the page of `folio dev` shows them.
             ClientLimit::Completion
             | ClientLimit::Questions
             | ClientLimit::StructuredContent

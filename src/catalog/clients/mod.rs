@@ -17,11 +17,8 @@ use crate::diagnostic::Code;
 /// A client that is known by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KnownClient {
-    /// Claude Code.
     ClaudeCode,
-    /// Claude Desktop.
     ClaudeDesktop,
-    /// Cursor.
     Cursor,
     /// Visual Studio Code with Copilot.
     VsCode,
@@ -29,9 +26,7 @@ pub enum KnownClient {
     CopilotCli,
     /// Gemini CLI.
     Gemini,
-    /// Codex.
     Codex,
-    /// LibreChat.
     LibreChat,
 }
 
@@ -58,7 +53,10 @@ pub struct NamePatterns {
 #[serde(tag = "kind", content = "value", rename_all = "camelCase")]
 pub(super) enum ClientLimit {
     /// Names of tools that are longer than this, with that of the server.
-    ToolName { pattern: &'static str, max: usize },
+    ToolName {
+        pattern: &'static str,
+        max: usize,
+    },
     /// More tools than this.
     Tools(usize),
     /// These keywords at the root of an input schema.
@@ -79,7 +77,6 @@ pub(super) enum ClientLimit {
     FirstMessage,
     /// A prompt without a description.
     PromptDescription,
-    /// Any prompt.
     Prompts,
     /// Any resource, and any template of resources.
     Resources,

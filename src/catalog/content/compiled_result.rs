@@ -45,11 +45,9 @@ pub(in crate::catalog) struct StructuredValue {
     pub(in crate::catalog) is_written: bool,
 }
 
-/// A rendered `result`.
 pub(in crate::catalog) enum RenderedResult {
     /// The body of the action.
     Unchanged(OutcomeBody),
-    /// A value.
     Value(Value),
     /// A text, and the value beside it.
     Text(String, Option<StructuredValue>),

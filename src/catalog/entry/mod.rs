@@ -147,7 +147,6 @@ pub(super) struct EntryContext<'a> {
     timeout: Option<time::Duration>,
     /// Where to resume this entry.
     pub(super) checkpoint: Option<&'a Checkpoint>,
-    /// Its budget.
     pub(super) budget: &'a Budget,
     /// The depth of nested calls.
     depth: usize,
@@ -405,7 +404,6 @@ pub(super) fn pack_names(pack: &Pack) -> ScopeShape {
     ScopeShape::new().with_name("env", pack.env.shape()).with_name("server", server)
 }
 
-/// A checked run.
 pub(super) struct CheckedRun {
     /// The run, if any, and if its grants are given.
     pub(super) plan: Option<RunPlan>,

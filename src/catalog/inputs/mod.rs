@@ -200,7 +200,7 @@ impl Inputs {
         Some(Inputs::new(schema))
     }
 
-    /// The arguments of a prompt of another program, whose names and descriptions are no author's. They are in no scope.
+    /// The arguments of a prompt of another program, whose names and descriptions are not an author's. They are in no scope.
     pub(super) fn from_imported_arguments(arguments: &Arguments) -> Option<Inputs> {
         let property = |(name, argument): (&Spanned<String>, &Spanned<Argument>)| {
             let keywords =
@@ -430,7 +430,7 @@ pub(super) fn refuse_many_arguments_of_pack(arguments: &Arguments, compiler: &mu
 pub(super) fn refuse_many_arguments(arguments: &Arguments, compiler: &mut Compiler<'_>) -> Option<()> {
     let Some((first, _)) = arguments.get_index(MAX_ARGUMENTS) else { return Some(()) };
     compiler.error(Code::TooLarge, first.location, format!("more than {MAX_ARGUMENTS} arguments"));
-    // Their uses are no further errors.
+    // Their uses are not further errors.
     let shapes = arguments.keys().map(|name| (name.value.clone(), Shape::Any));
     compiler.scope_shape = std::mem::take(&mut compiler.scope_shape).with_arguments(shapes);
     None
@@ -475,7 +475,7 @@ pub(super) fn check_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
     } else if let Some(meaning) = reserved_name_meaning(name) {
         let message = format!("reserved argument name `{}`: in templates it is {meaning}", name.value);
         compiler.error(Code::BadName, name.location, message).help("use another name");
-        // Its uses are no further errors.
+        // Its uses are not further errors.
         if compiler.scope_shape.get(name).is_none() {
             compiler.scope_shape = std::mem::take(&mut compiler.scope_shape).with_name(name.value.clone(), Shape::Any);
         }

@@ -28,7 +28,7 @@ pub(in crate::catalog) enum PathConfinement {
     Unset(String),
 }
 
-/// Reports that a pack may not know what is outside of it. Where nobody has confirmed its grant yet, no path is inside.
+/// Reports that a pack may not know what is outside of it. Where no one has confirmed its grant yet, no path is inside.
 fn report_outside(outside: &str, within: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<PathConfinement> {
     let (is_withheld, help) = (compiler.is_withheld(FILES_GRANT), compiler.grant_help(FILES_GRANT));
     let message = format!("missing grant `files`: the {outside} outside the pack");

@@ -13,7 +13,7 @@ use crate::uri::file_uri_to_path;
 /// How many complaints are listed.
 const MAX_PATH_ERRORS: usize = 20;
 
-/// Puts in the place of each of these arguments the path that it leads to, with every link followed. `roots` are those of
+/// Replaces each of these arguments by the path that it leads to, with every link followed. `roots` are those of
 /// the client.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 /// The longest name of a prompt or a tool.
 const MAX_ENTRY_NAME_CHARS: usize = 64;
 
-/// A name as it could be written, with `-` in the place of other letters; `None` if that would say less.
+/// A name as it could be written, with `-` instead of other letters; `None` if that would say less.
 pub(in crate::catalog) fn suggest_name(name: &str) -> Option<String> {
     let words = name.split(|character: char| !character.is_alphanumeric() && character != '_' && character != '-');
     let plain = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");

@@ -229,7 +229,6 @@ pub struct ResourceTemplateListing {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceInfo {
-    /// Its name.
     pub name: String,
     /// The display name.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -142,7 +142,7 @@ fn variable_inputs(
     Inputs::from_checked_arguments(&arguments, compiler)
 }
 
-/// The name of a variable that only the URI declares; that some are helpers too, such as `path`, is no error there.
+/// The name of a variable that only the URI declares; that some are helpers too, such as `path`, is not an error there.
 fn check_undeclared_variable(name: &str, written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) {
     if !is_identifier(name) || reserved_name_meaning(name).is_some() {
         let at = written.uri.as_ref().map_or(written.location, |uri| uri.location);

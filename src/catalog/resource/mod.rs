@@ -306,7 +306,7 @@ impl CompiledResource {
         Ok(ReadOutcome { body: ReadBody::Contents(self.to_contents(uri, body, mime_type)), note: None })
     }
 
-    /// Reads what is no run, with its type if the manifest has none.
+    /// Reads what is not a run, with its type if the manifest has none.
     async fn read_content(
         &self,
         uri: &str,

@@ -126,16 +126,13 @@ pub struct PromptResult {
     /// What it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its messages.
     pub messages: Vec<ResultMessage>,
 }
 
 /// One message of a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ResultMessage {
-    /// Its role.
     pub role: Role,
-    /// Its content.
     pub content: ResultBlock,
 }
 
@@ -160,7 +157,6 @@ pub struct ResourceResult {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResultContents {
-    /// Its URI.
     pub uri: String,
     /// Its type.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -185,7 +181,6 @@ impl ResultContents {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TextOrBlob {
-    /// Text.
     Text(String),
     /// Bytes, in base64.
     Blob(String),
@@ -195,7 +190,6 @@ pub enum TextOrBlob {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ResultBlock {
-    /// Text.
     Text(TextBlock),
     /// A picture.
     Image(MediaBlock),
@@ -229,7 +223,6 @@ impl ResultBlock {
 /// A block of text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TextBlock {
-    /// The text.
     pub text: String,
     /// Hints about it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -245,7 +238,6 @@ pub struct TextBlock {
 pub struct MediaBlock {
     /// Its bytes, in base64.
     pub data: String,
-    /// Its type.
     pub mime_type: String,
     /// Hints about it.
     #[serde(skip_serializing_if = "Option::is_none")]

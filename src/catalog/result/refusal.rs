@@ -13,7 +13,6 @@ use crate::world::WorldError;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
-    /// Its kind.
     pub kind: RefusalKind,
     /// The message for the caller: lower case, no full stop, no secrets.
     pub message: String,

@@ -18,7 +18,7 @@ pub(super) struct SkillRules<'a> {
     pub(super) folder: &'a str,
     /// What becomes of an invalid skill.
     pub(super) effect: Consequence,
-    /// Whether what is no YAML was reported before.
+    /// Whether what is not YAML was reported before.
     pub(super) is_parsed: bool,
 }
 

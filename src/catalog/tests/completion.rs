@@ -79,7 +79,7 @@ proptest! {
     fn offered_template_values_are_readable(files in files()) {
         let manifest = manifest();
         let mut all: Vec<(&str, &str)> = vec![("folio.yaml", &manifest), ("docs/a", "a")];
-        // A path that is a file to one is no folder to another.
+        // A path that is a file to one is not a folder to another.
         for path in &files {
             let clash = |other: &str| other.starts_with(&format!("{path}/")) || path.starts_with(&format!("{other}/"));
             let odd = path.split('/').any(|name| name == "." || name == "..");

@@ -40,7 +40,6 @@ use crate::yaml::{Location, Spanned};
 /// How much of the names of undeclared arguments is logged.
 const MAX_LOGGED_NAMES_CHARS: usize = 200;
 
-/// A compiled tool.
 pub(super) struct CompiledTool {
     pub(super) listing: listing::ToolListing,
     pub(super) limit: Option<CallLimit>,
@@ -230,7 +229,7 @@ impl CompiledTool {
             Ok(rendered) => self.tool_content(rendered, Some(&done)),
             // Such as what `select` selects from.
             Err(refusal) if self.output_schema.is_some() && refusal.kind == RefusalKind::Internal => {
-                let message = self.misfit_message(&refusal.message, Some(&done));
+                let message = self.misfit_message(&format!(" {}", refusal.message), Some(&done));
                 Err(Refusal { message, ..refusal })
             }
             Err(refusal) => Err(Refusal { message: self.with_effects(refusal.message, Some(&done)), ..refusal }),
@@ -256,11 +255,10 @@ impl CompiledTool {
         }
     }
 
-    /// The message for a result that does not fit the schema.
-    fn misfit_message(&self, reason: &str, done: Option<&Done>) -> String {
+    /// The message for a result that does not fit the schema; `reasons` begin on its line or on their own.
+    fn misfit_message(&self, reasons: &str, done: Option<&Done>) -> String {
         let subject = done.map_or("the result", |done| &done.description);
-        let separator = if reason.starts_with("- ") { '\n' } else { ' ' };
-        self.with_effects(format!("{subject} does not fit `outputSchema`:{separator}{reason}"), done)
+        self.with_effects(format!("{subject} does not fit `outputSchema`:{reasons}"), done)
     }
 
     /// The content of a result. One that does not fit the schema is an error, as clients refuse it otherwise; it is shown
@@ -274,10 +272,10 @@ impl CompiledTool {
             }
             RenderedResult::Content(made, structured) => (made, self.structured_content(structured)),
         };
-        let Some(reason) = self.misfit(structured.as_ref())? else {
+        let Some(reasons) = self.misfit(structured.as_ref())? else {
             return Ok(ToolContent { content, structured, note: None, is_error: false });
         };
-        let mut message = self.misfit_message(&reason, done);
+        let mut message = self.misfit_message(&reasons, done);
         content.retain(|block| !matches!(block, RenderedBlock::Block(block) if block.is_blank()));
         if let Some(RenderedBlock::Block(ResultBlock::Text(first))) = content.first_mut() {
             message.push('\n');
@@ -312,14 +310,18 @@ impl CompiledTool {
         (self.output_schema.is_some() || value.is_object() || value.is_array()).then_some(value)
     }
 
-    /// Why a value does not fit the schema that the tool promises, if it does not.
+    /// Why a value does not fit the schema that the tool promises, if it does not: after a space, or each on a line of its own.
     fn misfit(&self, structured: Option<&Value>) -> Result<Option<String>, Refusal> {
         let Some(schema) = &self.output_schema else { return Ok(None) };
         let Some(value) = structured else {
-            return Ok(Some("missing structured content, as there is no JSON".to_owned()));
+            return Ok(Some(" missing structured content, as there is no JSON".to_owned()));
         };
         let violations = schema.violations(value)?;
-        Ok((!violations.is_empty()).then(|| violations_message(&violations)))
+        Ok(match violations.len() {
+            0 => None,
+            1 => Some(format!(" {}", violations_message(&violations))),
+            _ => Some(format!("\n{}", violations_message(&violations))),
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The arguments on the command line: `NAME=VALUE`, and `--args` beneath them.
+//! The arguments on the command line: `NAME=VALUE`, and `--args` below them.
 
 use std::io::Read;
 use std::path::Path;

@@ -18,16 +18,13 @@ pub struct ImportedMessage {
 /// The content of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImportedContent {
-    /// Text.
     Text(String),
     /// A picture or a sound.
     Media {
-        /// Its bytes.
         bytes: Vec<u8>,
         /// What its type is said to be.
         mime_type: String,
     },
-    /// A link.
     Link {
         /// Where to.
         uri: String,

@@ -1,4 +1,4 @@
-//! Names that other languages give to arguments, variables of the environment and outcomes.
+//! Names that other languages give to arguments, variables of the environment, outcomes and items of a loop.
 
 use super::Checker;
 use crate::diagnostic::Code;
@@ -20,6 +20,9 @@ const OUTPUT_NAMES: &[&str] = &["output", "out", "stdout", "response", "answer",
 /// The fields of an outcome that hold it, the best first.
 const OUTPUT_FIELDS: &[&str] = &["stdout", "json", "text", "body", "structured"];
 
+/// What the item of a loop is called elsewhere.
+const ITEM_NAMES: &[&str] = &["item", "it", "element", "elem", "el", "self"];
+
 impl<'a> Checker<'a> {
     /// The error of a name that another language has; `None` for any other name.
     pub(super) fn foreign_name(&mut self, path: &PathNode, name: &Ident) -> Option<TemplateError> {
@@ -28,7 +31,8 @@ impl<'a> Checker<'a> {
         if !is_plain || self.names.get(&name.text).is_some() {
             return None;
         }
-        self.argument_of(path, name)
+        self.item(path, name)
+            .or_else(|| self.argument_of(path, name))
             .or_else(|| self.output(path, name))
             .or_else(|| self.environment_variable(path, name))
     }
@@ -48,6 +52,18 @@ impl<'a> Checker<'a> {
             true => error.help(format!("write `{meant}`")).certain(meant),
             false => error.help(format!("declare `{}` under `env`, and write `{{{{{meant}}}}}`", variable.text)),
         })
+    }
+
+    /// `{{item}}` and `{{item.name}}` in a loop.
+    fn item(&mut self, path: &PathNode, name: &Ident) -> Option<TemplateError> {
+        let is_loop = self.frames.len() > 1 || self.names.this().is_some();
+        if !is_loop || !ITEM_NAMES.contains(&name.text.as_str()) {
+            return None;
+        }
+        let error = self.error(&name.span, Code::UnknownVariable, format!("unknown variable `{}`", name.text));
+        let fields = path.names.iter().skip(1).map(|field| field.text.as_str());
+        let meant = std::iter::once("this").chain(fields).collect::<Vec<_>>().join(".");
+        Some(error.help(format!("write `{meant}`: the item of a loop is `this`")).certain("this"))
     }
 
     /// `{{args.who}}`, and `{{input}}` where there is one argument.

@@ -30,7 +30,7 @@ pub(super) const MEDIA_TYPE: &str = "\0t";
 pub(super) const ROLE_START: &str = "\0r";
 pub(super) const MARK_END: &str = "\0e";
 
-/// The name of the marker that is no role.
+/// The name of the marker that is not a role.
 const HISTORY: &str = "history";
 
 /// A text in which no value is a mark.
@@ -70,13 +70,11 @@ pub struct JsPart(handlebars::Template);
 /// A piece of what is rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JsPiece {
-    /// Text.
     Text(String),
     /// A marker within a block or a partial.
     Marker(Marker),
     /// `{{media url=… contentType=…}}`
     Media {
-        /// Its URL.
         url: String,
         /// What its type is said to be; may be empty.
         content_type: String,

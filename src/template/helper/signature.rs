@@ -6,7 +6,6 @@ use crate::template::shape::Shape;
 /// The documentation of a helper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HelperDoc {
-    /// The name.
     pub name: &'static str,
     /// An example of its use.
     pub usage: &'static str,

@@ -95,7 +95,6 @@ impl<'w> ParsedTemplate<'w> {
 /// A rendered text, and where its values are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RenderedText {
-    /// The text.
     pub text: String,
     pub(in crate::template) values: Vec<RenderedValue>,
 }

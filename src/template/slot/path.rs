@@ -72,11 +72,11 @@ impl Slot for FilePathSlot {
     }
 }
 
-/// A path beneath a folder for `file`, such as `notes/{{name}}.md`, or exactly one `{{path}}`.
+/// A path below a folder for `file`, such as `notes/{{name}}.md`, or exactly one `{{path}}`.
 #[derive(Debug)]
 pub enum FolderPathSlot {}
 
-/// A path beneath a folder.
+/// A path below a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderPathText {
     /// The path.

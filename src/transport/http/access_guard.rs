@@ -79,7 +79,7 @@ impl AccessGuard {
             return if is_cross_site(headers) && !follows_link { Err(AccessDenial::Origin) } else { Ok(None) };
         };
         let text = origin.to_str().map_err(|_| AccessDenial::Origin)?;
-        // A second one is somebody's trick, too.
+        // A second one is someone's trick, too.
         let is_only = headers.get_all(header::ORIGIN).iter().count() == 1;
         if is_only && self.is_trusted_origin(&normalize_origin(text), access) {
             Ok(Some(origin.clone()))
@@ -122,7 +122,7 @@ impl AccessGuard {
     }
 }
 
-/// The `Host` header, which only requests of HTTP/1.0 may lack (RFC 9112, 3.2). A second one is somebody's trick.
+/// The `Host` header, which only requests of HTTP/1.0 may lack (RFC 9112, 3.2). A second one is someone's trick.
 fn parse_host(request: &Request) -> Result<Option<Authority>, AccessDenial> {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {

@@ -50,7 +50,7 @@ const HALF_CLOSE_GRACE: Duration = Duration::from_secs(2);
 /// How long the end of a request may be seen before its body is taken.
 const BODY_END_GRACE: Duration = Duration::from_millis(100);
 
-/// How much is read of a body that nobody wants, and for how long: a client that still sends would not see its response
+/// How much is read of a body that no one wants, and for how long: a client that still sends would not see its response
 /// (RFC 9112, 9.6).
 const MAX_DRAINED_BYTES: usize = 64 * 1024 * 1024;
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);

@@ -218,7 +218,7 @@ impl EventChannel {
         &self.session_end
     }
 
-    /// How many answers nobody has read.
+    /// How many answers no one has read.
     pub(super) fn unread_answers(&self) -> usize {
         let state = self.state();
         let unread = state.events.iter().skip(state.delivered_count());

@@ -34,7 +34,6 @@ use super::{
 /// How long a session may do nothing but begin.
 const INITIALIZED_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A session.
 pub(super) struct HttpSession {
     /// Messages for the handler; bounded by the client's bytes in flight.
     inbox: mpsc::UnboundedSender<Incoming>,
@@ -109,7 +108,7 @@ impl HttpSession {
         self.state().peer_state.pending().is_empty()
     }
 
-    /// How many requests have no answer, or one that nobody has read.
+    /// How many requests have no answer, or one that no one has read.
     pub(super) fn unread_answers(&self) -> usize {
         let state = self.state();
         state.peer_state.pending().len() + state.streams.unread_answers()
@@ -331,7 +330,7 @@ impl HttpSessionState {
         }
     }
 
-    /// Whether a message answers a ping of ours, which is no business of the handler's.
+    /// Whether a message answers a ping of ours, which is not the business of the handler's.
     fn take_pong(&mut self, message: &Incoming) -> bool {
         let id = match message {
             JsonRpcMessage::Response(response) => Some(&response.id),

@@ -195,7 +195,7 @@ impl SessionStreams {
         }
     }
 
-    /// How many answers nobody has read.
+    /// How many answers no one has read.
     pub(super) fn unread_answers(&self) -> usize {
         let channels = self.opened.values().map(|opened| &opened.channel);
         channels.chain([&self.standalone]).map(|channel| channel.unread_answers()).sum()

@@ -33,7 +33,6 @@ pub struct ProgramNeed {
 pub enum NeedAccess {
     /// Read it, and run programs in it.
     Execute,
-    /// Read it.
     Read,
     /// Read and write it.
     Write,
