@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::condition::CompiledCondition;
 use super::repeat::StepRepetition;
-use super::run_plan::{PlannedStep, RunLimits, RunPlan};
+use super::run_limits::RunLimits;
+use super::run_plan::{PlannedStep, RunPlan};
 use super::sibling_keys::check_siblings;
 use super::stdin::check_questions;
 use super::{Action, ActionInfo, EntryReference, Step, on_fail};

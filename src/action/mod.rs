@@ -21,6 +21,7 @@ mod parse;
 mod program;
 mod repeat;
 mod compile_run;
+mod run_limits;
 mod run_plan;
 mod sandbox;
 mod select;
@@ -53,7 +54,8 @@ pub use log::LogLevel;
 pub use notify::ListKind;
 pub use outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, RunContext};
 pub use pack_entries::{ArgumentTemplates, EntryFuture, EntryReference, PackEntries};
-pub use run_plan::{InvokedEntry, RunLimits, RunOutcome, RunPlan};
+pub use run_limits::RunLimits;
+pub use run_plan::{InvokedEntry, RunOutcome, RunPlan};
 pub use select::{SelectError, SelectExpression};
 pub use stdin::StepStdouts;
 

@@ -10,6 +10,7 @@ use super::condition::CompiledCondition;
 use super::http::request_effect;
 use super::program::program_effect;
 use super::repeat::StepRepetition;
+use super::run_limits::RunLimits;
 use super::stdin::StepStdouts;
 use super::{
     Action, ActionContext, ActionError, ActionOutcome, Checkpoint, ClientUse, DeclaredQuestion, ListKind, OutcomeBody,
@@ -18,21 +19,6 @@ use super::{
 use crate::budget::memory_size;
 use crate::template::{CoverageMarker, Scope, Template, UriSlot};
 use crate::world::WorldError;
-
-/// The limits of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunLimits {
-    /// The time limit.
-    pub timeout: Duration,
-    /// The output limit of one action, in bytes.
-    pub max_output: u64,
-}
-
-impl Default for RunLimits {
-    fn default() -> RunLimits {
-        RunLimits { timeout: Duration::from_secs(30), max_output: 1 << 20 }
-    }
-}
 
 /// A compiled run.
 pub struct RunPlan {

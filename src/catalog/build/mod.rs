@@ -17,7 +17,7 @@ use crate::action::{check_connection, check_folder};
 use crate::catalog::build::serving_checks::UnacceptedCatalog;
 use crate::catalog::build::test_checks::StepActions;
 use crate::catalog::clients::KnownClient;
-use crate::catalog::clients::client_rules::{self, LintedServer};
+use crate::catalog::clients::client_checks::{self, LintedServer};
 use crate::catalog::entry::entry_references::{EntryId, ReferenceCollector};
 use crate::catalog::entry::{PackContext, pack_names};
 use crate::catalog::listing::mcp_apps;
@@ -64,7 +64,7 @@ pub struct BuildOutcome {
 
 /// Builds the catalog of the loaded packs, or reports all of their errors.
 pub fn build(loaded: LoadedPacks) -> BuildOutcome {
-    build_for_clients(loaded, &[])
+    build_catalog(loaded, &[], None)
 }
 
 /// The same, with warnings of what these clients do not take.
@@ -325,7 +325,7 @@ impl CatalogBuilder<'_> {
         let (lists, routes) = self.list_entries();
         self.check_entries(packs, &lists, &routes, load_context);
         let info = info?;
-        client_rules::warn(clients, &self.linted_server(&info, &lists, packs), load_context);
+        client_checks::warn(clients, &self.linted_server(&info, &lists, packs), load_context);
         let settings = ServerSettings {
             info,
             http: http?,

@@ -3,7 +3,7 @@
 //! `check --clients` warns by this table, the page of `folio dev` shows an entry by it as a client would, and
 //! `server.bridge: auto` offers tools by it in place of lists.
 
-pub(super) mod client_rules;
+pub(super) mod client_checks;
 pub(super) mod common_client_limits;
 pub(super) mod refused_schema;
 

@@ -4,18 +4,16 @@
 use std::sync::Arc;
 
 use crate::action::{RunLimits, RunPlan};
-use crate::budget::{self, BudgetExceeded};
+use crate::budget;
 use crate::catalog::content::block::RenderedBlock;
-use crate::catalog::entry::{CheckedRun, PackContext};
-use crate::catalog::listing::{Object, ResourceInfo, ResourceListing};
+use crate::catalog::entry::PackContext;
+use crate::catalog::listing::{ResourceInfo, ResourceListing};
 use crate::catalog::result::call_result::ResultBlock;
 use crate::catalog::result::media_block::{BlockNotes, media_block};
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, Consequence};
 use crate::digest::Digest;
-use crate::pack_format::{
-    DotpromptTemplate, ImportedContent, ImportedMessage, ImportedPrompt, ImportedValue, add_values,
-};
+use crate::pack_format::{DotpromptTemplate, ImportedContent, ImportedMessage, ImportedPrompt, ImportedValue};
 use crate::template::{RenderError, Scope, ScopeShape, Shape, Template, TextSlot};
 use crate::value_types::{Role, TextOrFile};
 
@@ -29,12 +27,6 @@ pub(in crate::catalog) struct ImportedParts {
 }
 
 impl ImportedParts {
-    /// Adds its values to the arguments of a call.
-    pub(in crate::catalog) fn add_values(&self, mut arguments: Object) -> Result<Object, BudgetExceeded> {
-        add_values(&self.values, &mut arguments)?;
-        Ok(arguments)
-    }
-
     /// The messages behind its text.
     pub(in crate::catalog) fn links(&self) -> impl Iterator<Item = (Role, Vec<RenderedBlock>)> {
         let link = |link| (Role::User, vec![RenderedBlock::Block(ResultBlock::ResourceLink(link))]);
@@ -63,9 +55,11 @@ pub(in crate::catalog) fn compile_text(
             return None;
         };
         compiler.record_steps(template.read_paths());
-        let plan = run.and_then(|run| run.plan);
-        let checked = CheckedRun { plan, names, lacks_grant: false, has_errors: false };
-        Some((checked.into_plan(pack_context.entry_digest(digest), compiler), template, digest))
+        let mut plan = run.and_then(|run| run.plan);
+        if let Some(plan) = &mut plan {
+            plan.set_outcome_reads(&compiler.read_step_ids, pack_context.entry_digest(digest));
+        }
+        Some((plan, template, digest))
     })
 }
 

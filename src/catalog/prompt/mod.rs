@@ -26,7 +26,7 @@ use crate::catalog::result::refusal::{Refusal, RefusalKind};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::manifest;
-use crate::pack_format::{DotpromptTemplate, ImportedPrompt};
+use crate::pack_format::{DotpromptTemplate, ImportedPrompt, add_values};
 use crate::template::{Scope, Template, TextSlot, UriSlot};
 use crate::value_types::{Role, TextOrFile};
 use crate::yaml::Spanned;
@@ -187,8 +187,9 @@ impl CompiledPrompt {
         let budget = entry_context.entry_budget(self.plan.as_ref());
         let entry_context = &entry_context.with_budget(&budget);
         let arguments = budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given))?;
-        let ResolvedCall { arguments, entry_context, roots } = self.inputs.confine(arguments?, entry_context).await?;
-        let arguments = budget.run(|| self.imported.add_values(arguments)).flatten()?;
+        let ResolvedCall { mut arguments, entry_context, roots } =
+            self.inputs.confine(arguments?, entry_context).await?;
+        budget.run(|| add_values(&self.imported.values, &mut arguments)).flatten()?;
         let mut scope = self.pack_context.scope(arguments, &budget);
         if let Some(plan) = &self.plan {
             let ended = Box::pin(self.pack_context.run_plan(&self.listing.name, plan, &scope, &entry_context)).await;

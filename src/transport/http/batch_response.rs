@@ -12,10 +12,11 @@ use crate::budget::{Reservation, block_if_large};
 use crate::transport::{batch, message::MessageError};
 
 use super::{
-    HttpServer, SESSION_ID_HEADER,
+    HttpServer,
     event_channel::{Event, EventPayload},
     event_stream, is_sessionless,
     response::{build_response, error_response, text_response},
+    session::SESSION_ID_HEADER,
 };
 
 /// Answers a batch: in one list, once the last request is answered, or as a stream if other messages come first.

@@ -68,7 +68,7 @@ use self::{
         RefusedMessage, add_cors_headers, denied_response, error_response, other_path_response, text_response,
         too_many_sessions,
     },
-    session::HttpSession,
+    session::{HttpSession, SESSION_ID_HEADER},
     sessions::Sessions,
     sse::SsePaths,
 };
@@ -433,8 +433,6 @@ fn normalized_body(bytes: &Bytes) -> Bytes {
         Cow::Owned(normal) => normal.into(),
     }
 }
-
-const SESSION_ID_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// Refuses a body that is not JSON as it stands.
 fn refuse_body_type(headers: &HeaderMap) -> Option<Response> {

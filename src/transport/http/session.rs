@@ -5,6 +5,7 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
+use axum::http::HeaderName;
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     RoleServer,
@@ -30,6 +31,9 @@ use super::{
     session_transport::SessionTransport,
     streams::SessionStreams,
 };
+
+/// The header with the id of a session.
+pub(super) const SESSION_ID_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// How long a session may do nothing but begin.
 const INITIALIZED_TIMEOUT: Duration = Duration::from_secs(30);

@@ -1,6 +1,6 @@
 //! `check --clients`: what named clients cut, drop or refuse of a server.
 //!
-//! What is known of clients is in clients.rs, and the limits that most of them share in common_client_limits.rs.
+//! What is known of clients is in mod.rs, and the limits that most of them share in common_client_limits.rs.
 
 use indexmap::IndexMap;
 use serde_json::Value;
