@@ -272,10 +272,9 @@ fn check_batchable(bytes: &[u8]) -> Result<(), MessageError> {
     }
 }
 
-/// How much memory a message takes when it is parsed, where there may be so much for one: what is left of the pool is
-/// for what is small.
+/// How much memory a message takes when it is parsed. What is small goes beside one that takes the whole pool.
 pub(super) fn checked_size(bytes: &[u8], pool: &MemoryPool) -> Result<u64, String> {
-    let (size, max) = (message_size(bytes), pool.limit() / 4 * 3);
+    let (size, max) = (message_size(bytes), pool.limit());
     if size > max {
         let (size, max) = (size.div_ceil(1 << 20), max >> 20);
         return Err(format!("message too large: up to {size} MiB in memory (limit {max} MiB); send fewer values"));

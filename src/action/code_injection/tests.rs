@@ -334,10 +334,10 @@ fn value_in_setting_that_runs_code_is_found() {
         "sudo A=b PAGER=ssh_@ git fetch",
         "git clone --conf core.pager=@ x",
         "git clone --conf=core.pager=@ x",
-        "docker exec -e BASH_ENV=@ web bash x",
-        "docker exec --env=BASH_ENV=@ web bash x",
-        "docker run -e LD_PRELOAD=@ image ls",
-        "php -d auto_prepend_file=@ x.php",
+        "docker exec -e ENV=@ web bash x",
+        "docker exec --env=ENV=@ web bash x",
+        "docker run -e PATH=@ image ls",
+        "php -d extension=@ x.php",
         "php --define extension=@ x.php",
     ] {
         let roles = roles(command, false);
