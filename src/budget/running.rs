@@ -11,6 +11,8 @@ use super::{Budget, BudgetExceeded};
 
 /// From how many bytes of input on work may block: a loop in a loop over fewer does not take long.
 const LARGE_INPUT_BYTES: usize = 1 << 10;
+/// The same for what the call holds, as estimated, which any outcome with some fields exceeds.
+const LARGE_HELD_BYTES: u64 = 8 << 10;
 /// How many ticks there are between two looks at the clock.
 const TICKS_PER_CHECK: u32 = 16;
 
@@ -77,7 +79,7 @@ impl Budget {
     pub fn run_sized<T>(&self, size: usize, work: impl FnOnce() -> T) -> Result<T, BudgetExceeded> {
         let call = self.call();
         let input_bytes = call.input_bytes.fetch_max(size, Relaxed).max(size);
-        let is_large = input_bytes >= LARGE_INPUT_BYTES || call.memory.lock().bytes >= LARGE_INPUT_BYTES as u64;
+        let is_large = input_bytes >= LARGE_INPUT_BYTES || call.memory.lock().bytes >= LARGE_HELD_BYTES;
         if is_large { self.run_io(work) } else { Ok(self.run_here(MAY_BLOCK.get(), work)) }
     }
 

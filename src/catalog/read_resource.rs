@@ -128,7 +128,7 @@ impl Catalog {
 /// Nothing answers what may not even be a URI.
 fn no_resource_refusal(uri: &str) -> Refusal {
     match check_uri(uri) {
-        Ok(()) => Refusal::not_found(uri, &format!("Resource not found: {}", truncate(uri, MAX_SHOWN_URI_CHARS))),
+        Ok(()) => Refusal::not_found(uri, format!("Resource not found: {}", truncate(uri, MAX_SHOWN_URI_CHARS))),
         Err(error) => {
             let message = format!("invalid URI `{}`: {}", one_line(&truncate(uri, MAX_SHOWN_URI_CHARS)), error.message);
             Refusal::new(RefusalKind::BadUri, message).with_data(json!({ "uri": truncate(uri, MAX_URI_DATA_CHARS) }))

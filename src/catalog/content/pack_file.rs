@@ -80,7 +80,7 @@ pub(in crate::catalog) fn read_body(
         FileError::TooLarge { .. } | FileError::Denied { .. } | FileError::Other { .. } => {
             Refusal::new(RefusalKind::Internal, error.to_string()).with_data(json!({ "uri": uri }))
         }
-        error => Refusal::not_found(uri, &error.to_string()),
+        error => Refusal::not_found(uri, error.to_string()),
     })
 }
 

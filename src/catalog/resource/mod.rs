@@ -329,7 +329,7 @@ impl CompiledResource {
                 pack_file::read_body(file.at(), MAX_RESOURCE_BYTES, uri, budget)?
             }
             ResourceContent::FileTemplate(file) => {
-                let rendered = file.path.render(scope).map_err(|error| Refusal::not_found(uri, &error.to_string()))?;
+                let rendered = file.path.render(scope).map_err(|error| Refusal::not_found(uri, error.to_string()))?;
                 let below = file.below(&rendered.text);
                 if !file.may_be_shown(below, &self.pack_context.secrets) {
                     return Err(file_not_found(uri, &rendered.text));
@@ -438,5 +438,5 @@ fn with_stat(listing: listing::ResourceListing, file: &PackFile) -> listing::Res
 }
 
 fn file_not_found(uri: &str, path: &str) -> Refusal {
-    Refusal::not_found(uri, &format!("file not found: `{}`", truncate(path, MAX_SHOWN_URI_CHARS)))
+    Refusal::not_found(uri, format!("file not found: `{}`", truncate(path, MAX_SHOWN_URI_CHARS)))
 }
