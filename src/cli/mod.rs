@@ -3,7 +3,7 @@
 //! Each subcommand is a file in the folder of its trade, or the folder itself:
 //!
 //! ```text
-//! serve         serve, dev
+//! serve         serve, dev, health
 //! check         check, explain, schema
 //! request       list, get, call, read
 //! test          test
@@ -61,6 +61,7 @@ fn run_command(command: CliCommand, output: &Output) -> anyhow::Result<Exit> {
     match command {
         CliCommand::Serve(serve) => serve::run(&serve, output),
         CliCommand::Dev(dev) => serve::dev::run(dev, output),
+        CliCommand::Health(health) => serve::health::run(&health, output),
         CliCommand::Check(check) => check::run(&check, output),
         CliCommand::Explain(explain) => check::explain::run(&explain, output),
         CliCommand::List(list) => request::list::run(&list, output),

@@ -1,11 +1,11 @@
 //! The table of clients: one row for each, with what was read of it and where.
 //!
 //! Checked in November 2026. In the source of the program: goose (its types of extensions). In its own documentation: Zed,
-//! opencode 1 and 2, Windsurf, LibreChat, GitHub Copilot CLI (the variables: in its issues 903 and 1403). From earlier
-//! notes alone: Claude Code, Claude Desktop, Cursor, VS Code, Gemini CLI, Codex. None of the files was read by a client here.
+//! opencode 1 and 2, Windsurf, LibreChat, Kiro, Roo Code, GitHub Copilot CLI (the variables: in its issues 903 and 1403). From
+//! earlier notes alone: Claude Code, Claude Desktop, Cursor, VS Code, Gemini CLI, Codex. None of the files was read by a client here.
 //!
 //! The folder in which a client starts the servers of a project: in the issues of Zed (35271), Cursor (`${workspaceFolder}` in
-//! its documentation), Claude Code (54786: where it was started), Copilot CLI and opencode (30676). opencode 1.18 refuses
+//! its documentation), Claude Code (54786: where it was started), Kiro (10486), Copilot CLI and opencode (30676). opencode 1.18 refuses
 //! `mcp.servers`, and opencode 2 reads `mcp` too, so that is what a new file gets.
 
 use super::config_location::{BaseFolder, ConfigLocation};
@@ -49,6 +49,7 @@ pub struct Client {
 pub enum UnsupportedFeatures {
     /// As far as is known, nothing.
     Nothing,
+    Prompts,
     Resources,
     /// What its documentation does not speak of: prompts and resources.
     AllButTools,
@@ -365,6 +366,40 @@ pub static CLIENTS: &[Client] = &[
         reload: "press the button that refreshes the servers of Cascade",
     },
     Client {
+        name: "kiro",
+        title: "Kiro",
+        profile: None,
+        not_shown: UnsupportedFeatures::Nothing,
+        format: ConfigFormat::Json,
+        user: Some(ConfigLocation::new(Home, ".kiro/settings", &["mcp.json"])),
+        project: Some(ConfigLocation::new(Project, ".kiro/settings", &["mcp.json"])),
+        layout: EntryLayout { section: MCP_SERVERS, stdio: COMMAND, http: Some(URL) },
+        later_layout: None,
+        project_paths: Relative,
+        variables: VariableSyntax::Between("${", "}"),
+        allows_underscore: true,
+        reload: "Kiro sees the file at once: its panel shows the server, and asks before it passes variables on",
+    },
+    Client {
+        name: "roo",
+        title: "Roo-Code",
+        profile: None,
+        not_shown: UnsupportedFeatures::Prompts,
+        format: ConfigFormat::Json,
+        user: Some(ConfigLocation::new(
+            Application,
+            "Code/User/globalStorage/rooveterinaryinc.roo-cline/settings",
+            &["mcp_settings.json"],
+        )),
+        project: Some(ConfigLocation::new(Project, ".roo", &["mcp.json"])),
+        layout: EntryLayout { section: MCP_SERVERS, stdio: COMMAND, http: Some(STREAMABLE_HTTP_URL) },
+        later_layout: None,
+        project_paths: Relative,
+        variables: VariableSyntax::Between("${env:", "}"),
+        allows_underscore: true,
+        reload: "Roo-Code sees the file at once: its settings show the server, under MCP Servers",
+    },
+    Client {
         name: "librechat",
         title: "LibreChat",
         profile: Some(KnownClient::LibreChat),
@@ -372,7 +407,7 @@ pub static CLIENTS: &[Client] = &[
         format: ConfigFormat::Yaml,
         user: None,
         project: Some(ConfigLocation::new(Project, "", &["librechat.yaml"])),
-        layout: EntryLayout { section: MCP_SERVERS, stdio: TYPED_COMMAND, http: Some(LIBRECHAT_URL) },
+        layout: EntryLayout { section: MCP_SERVERS, stdio: TYPED_COMMAND, http: Some(STREAMABLE_HTTP_URL) },
         later_layout: None,
         project_paths: Absolute,
         variables: VariableSyntax::Between("${", "}"),
@@ -429,4 +464,5 @@ const OPENCODE_1_COMMAND: &[(&str, EntryValue)] = &[
 ];
 const OPENCODE_1_URL: &[(&str, EntryValue)] =
     &[("type", EntryValue::Text("remote")), ("url", EntryValue::Url), ("enabled", EntryValue::True)];
-const LIBRECHAT_URL: &[(&str, EntryValue)] = &[("type", EntryValue::Text("streamable-http")), ("url", EntryValue::Url)];
+const STREAMABLE_HTTP_URL: &[(&str, EntryValue)] =
+    &[("type", EntryValue::Text("streamable-http")), ("url", EntryValue::Url)];

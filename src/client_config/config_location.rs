@@ -124,13 +124,19 @@ mod tests {
                 "/Users/ann/.codeium/windsurf/mcp_config.json".to_owned(),
                 "/home/ann/.codeium/windsurf/mcp_config.json",
             ),
+            ("kiro", "/Users/ann/.kiro/settings/mcp.json".to_owned(), "/home/ann/.kiro/settings/mcp.json"),
+            (
+                "roo",
+                format!("{support}/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
+                "/home/ann/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+            ),
         ] {
             let client = Client::named(name).unwrap_or_else(|| panic!("{name}"));
             let found = |platform, home| user_path(client, platform, &[("HOME", home)]);
             assert_eq!(found(Platform::MacOs, "/Users/ann"), Some(mac), "{name}");
             assert_eq!(found(Platform::Linux, "/home/ann").as_deref(), Some(linux), "{name}");
         }
-        assert_eq!(CLIENTS.iter().filter(|client| client.user.is_some()).count(), 11);
+        assert_eq!(CLIENTS.iter().filter(|client| client.user.is_some()).count(), 13);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The context of one load: diagnostics, trees, and the files on which it depends.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -155,6 +155,11 @@ impl LoadContext {
     ) -> Option<ProgramFault> {
         let key = (program.to_owned(), search_path.to_owned());
         self.programs.entry(key).or_insert_with(find).clone()
+    }
+
+    /// The programs that were looked at, by name.
+    pub fn programs(&self) -> BTreeSet<String> {
+        self.programs.keys().map(|(program, _)| program.clone()).collect()
     }
 
     /// The bytes of a file, or of the text in its place.

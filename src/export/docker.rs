@@ -23,6 +23,8 @@ pub struct DockerFiles<'a> {
     pub folder: Vec<ExportedFile>,
     /// The cache of its packs.
     pub packs: Vec<ExportedFile>,
+    /// The programs that its tools run, by name.
+    pub programs: Vec<String>,
 }
 
 /// The files of a context: a Dockerfile, the program, the folder of the manifest and its packs.
@@ -31,8 +33,8 @@ pub fn docker_context(
     files: DockerFiles<'_>,
     allows_unauthenticated: bool,
 ) -> Vec<ExportedFile> {
-    let DockerFiles { program, manifest, folder, packs } = files;
-    let dockerfile = dockerfile(server, manifest, allows_unauthenticated, !packs.is_empty());
+    let DockerFiles { program, manifest, folder, packs, programs } = files;
+    let dockerfile = dockerfile(server, manifest, allows_unauthenticated, !packs.is_empty(), &programs);
     let below = |name: &'static str, files: Vec<ExportedFile>| {
         files.into_iter().map(move |file| ExportedFile { path: format!("{name}/{}", file.path), ..file })
     };
@@ -48,6 +50,7 @@ fn dockerfile(
     manifest: Option<&str>,
     allows_unauthenticated: bool,
     has_packs: bool,
+    programs: &[String],
 ) -> String {
     let path = manifest.map_or_else(|| "/srv/manifest".to_owned(), |name| format!("/srv/manifest/{name}"));
     let mut arguments = vec!["serve".to_owned(), path, "--http".to_owned(), format!("0.0.0.0:{PORT}")];
@@ -60,6 +63,15 @@ fn dockerfile(
     let run_flags =
         server.variables.iter().filter(|variable| variable.is_required).map(|it| format!(" -e {}", it.name));
     let packs = if has_packs { "COPY cache /srv/cache\nENV FOLIO_CACHE=/srv/cache\n" } else { "" };
+    let programs = match programs {
+        [] => "The manifest names none".to_owned(),
+        programs => format!("The manifest names: {}", one_line(&programs.join(", "))),
+    };
+    // By this label a registry knows that the image is that of the server. A name without a namespace is in none.
+    let label = match server.info.name.contains('/') {
+        true => format!("LABEL io.modelcontextprotocol.server.name={}\n", quoted(&server.info.name)),
+        false => String::new(),
+    };
     format!(
         "{DOCKERFILE_HEADER}\n\
          #\n\
@@ -67,10 +79,11 @@ fn dockerfile(
          #   docker run --rm -p {PORT}:{PORT}{flags} {name}\n\
          #\n\
          # {title}: MCP at http://localhost:{PORT}/mcp. Variables are given when it is started, and are not in the image.\n\
-         # Under another name than localhost it answers once `http: {{ hosts: [NAME] }}` names it.\n\
+         # Under another name than localhost it answers once `http: {{ allowedHosts: [NAME] }}` names it.\n\
          ARG BASE=debian:stable-slim\n\
          FROM ${{BASE}}\n\
-         # The authorities of HTTPS. Add the programs that tools run.\n\
+         {label}\
+         # The authorities of HTTPS. Add the programs that tools run. {programs}.\n\
          RUN apt-get update \\\n\
          \x20&& apt-get install --yes --no-install-recommends ca-certificates \\\n\
          \x20&& rm -rf /var/lib/apt/lists/*\n\
@@ -80,6 +93,7 @@ fn dockerfile(
          WORKDIR /srv\n\
          USER 65532:65532\n\
          EXPOSE {PORT}\n\
+         HEALTHCHECK --interval=30s --timeout=6s CMD [\"/usr/local/bin/folio\", \"health\", \"{PORT}\"]\n\
          ENTRYPOINT [\"/usr/local/bin/folio\", {arguments}]\n",
         name = server.short_name(),
         title = one_line(&server.summary()),

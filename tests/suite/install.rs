@@ -110,6 +110,18 @@ pub(crate) const ROWS: &[Row] = &[
         Some(r#"{"mcpServers": {"my-desk": {"serverUrl": "URL"}}}"#),
     ),
     row(
+        "kiro",
+        "home/.kiro/settings/mcp.json",
+        r#"{"mcpServers": {"my-desk": {"command": "FOLIO", "args": ["serve", "DESK"], "env": {"ACME_TOKEN": "${ACME_TOKEN}"}}}}"#,
+        Some(r#"{"mcpServers": {"my-desk": {"url": "URL"}}}"#),
+    ),
+    row(
+        "roo",
+        "home/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+        r#"{"mcpServers": {"my-desk": {"command": "FOLIO", "args": ["serve", "DESK"], "env": {"ACME_TOKEN": "${env:ACME_TOKEN}"}}}}"#,
+        Some(r#"{"mcpServers": {"my-desk": {"type": "streamable-http", "url": "URL"}}}"#),
+    ),
+    row(
         "librechat",
         "project/librechat.yaml",
         "mcpServers:\n  my-desk:\n    type: stdio\n    command: FOLIO\n    args: [serve, DESK]\n    \
@@ -739,6 +751,8 @@ fn project_files_are_in_the_current_folder() {
         ("codex", ".codex/config.toml"),
         ("copilot-cli", ".github/mcp.json"),
         ("opencode", "opencode.json"),
+        ("kiro", ".kiro/settings/mcp.json"),
+        ("roo", ".roo/mcp.json"),
     ] {
         machine.ok(&["install", host, "--project", "-f", "../desk"]);
         assert!(machine.read(&format!("project/{file}")).contains("my-desk"), "{host}");

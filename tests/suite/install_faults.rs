@@ -356,6 +356,8 @@ fn what_a_host_does_not_show_is_said_if_the_server_has_it() {
         ),
         ("opencode", &[]),
         ("windsurf", &["prompts and resources may not be shown; `bridge: [prompts, resources]`"]),
+        ("kiro", &[]),
+        ("roo", &["prompts are not shown", "by `list-prompts`"]),
         ("librechat", &["prompts are not shown", "by `list-prompts`"]),
     ] {
         let notes_of = |folder: &str| -> Vec<String> {

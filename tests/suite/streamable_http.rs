@@ -483,6 +483,28 @@ fn other_paths_name_the_endpoint() {
 }
 
 #[test]
+fn probes_need_neither_a_token_nor_a_known_host() {
+    let token = "env: { TOKEN: { secret: true } }\nhttp: { token: \"{{env.TOKEN}}\" }\n";
+    let folder = TestFolder::with_manifest(&format!("{DESK}{token}"));
+    let server = folder.serve_command().env("TOKEN", "open-sesame-4711").http();
+    let mut web = server.http_client();
+    for path in ["/livez", "/readyz"] {
+        web.path = path.to_owned();
+        for method in ["GET", "HEAD"] {
+            assert_eq!(web.send(method, &[("Host", "10.1.2.3:8080")], b"").status, 200, "{method} {path}");
+        }
+        assert_eq!(web.send("POST", &[], b"{}").status, 404, "{path}");
+    }
+    let health = |port: u16| run_folio(folder.path(), &["health", &port.to_string()]);
+    assert_eq!(health(server.port).out, "ready\n");
+    let port = server.port;
+    drop(server);
+    let down = health(port);
+    assert_eq!(down.code, Some(1), "{down:?}");
+    assert!(down.err.starts_with("not ready: "), "{down:?}");
+}
+
+#[test]
 fn foreign_host_or_origin_is_forbidden() {
     let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();

@@ -9,6 +9,7 @@ mod claim;
 mod completion_checks;
 mod cross_checks;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -54,6 +55,8 @@ pub struct BuildOutcome {
     pub redactor: Arc<Redactor>,
     /// The programs that have a sandbox.
     pub sandboxes: Vec<SandboxUse>,
+    /// The programs that the manifest names, without those of the packs themselves.
+    pub programs: BTreeSet<String>,
     /// What packs from elsewhere would do.
     pub grant_uses: Vec<GrantUse>,
     /// The parts of the manifest, where it is recorded which of them are reached.
@@ -92,6 +95,7 @@ fn build_catalog(loaded: LoadedPacks, clients: &[KnownClient], earlier: Option<&
     let redactor = catalog.as_ref().map_or(secrets, |catalog| catalog.redactor().clone());
     BuildOutcome {
         catalog,
+        programs: load_context.programs(),
         report: load_context.report,
         dependencies: load_context.dependencies,
         redactor,

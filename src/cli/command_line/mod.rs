@@ -23,7 +23,7 @@ use crate::cli::packs::{AddArgs, FetchArgs, LockArgs, RemoveArgs, TrustArgs, Upd
 use crate::cli::request::{CallArgs, GetArgs, ListArgs, ReadArgs};
 use crate::cli::run_tests::TestArgs;
 use crate::cli::scaffold::{InitArgs, NewArgs};
-use crate::cli::serve::{DevArgs, ServeArgs};
+use crate::cli::serve::{DevArgs, HealthArgs, ServeArgs};
 use crate::files::expand_home;
 const ABOUT: &str = "\
 folio serves prompts, resources and tools over MCP, the Model Context Protocol, from a folder of YAML. \
@@ -106,6 +106,8 @@ pub enum CliCommand {
     Serve(ServeArgs),
     /// Serve a folder while you write it, with errors, reloads and calls in view
     Dev(DevArgs),
+    /// Ask a server that listens for HTTP whether it is ready
+    Health(HealthArgs),
     /// Check a manifest and report every problem
     Check(CheckArgs),
     /// Explain a code of `check`: what it means, why, and how to write it instead

@@ -129,7 +129,8 @@ fn export_docker(arguments: &ExportDockerArgs, output: &Output) -> anyhow::Resul
     let FolioProgram { bytes, platform } = FolioProgram::read(arguments.program.as_deref())?;
     ensure!(platform == ProgramPlatform::Linux, "the program is not for Linux\nhelp: name one with `--program`");
     let ServerFiles { folder, packs } = export.files(&real, output)?;
-    let contents = DockerFiles { program: bytes, manifest: export.served.name.as_deref(), folder, packs };
+    let programs = export.programs.iter().cloned().collect();
+    let contents = DockerFiles { program: bytes, manifest: export.served.name.as_deref(), folder, packs, programs };
     let files = docker_context(&export.server, contents, !export.served.has_token);
     write_folder(&real, &files)?;
     let (display_path, count) = (dir.display(), count_noun(files.len(), "file"));
@@ -146,6 +147,8 @@ struct Export {
     server: ServerDescription,
     served: ServedManifest,
     reads: BTreeSet<PathBuf>,
+    /// The programs that it names.
+    programs: BTreeSet<String>,
     /// Whether it has packs from elsewhere.
     has_locked_packs: bool,
     /// Finds the secrets of this machine.
@@ -182,6 +185,7 @@ impl Export {
             server: ServerDescription::new(catalog, variables),
             served,
             reads: built.dependencies.files.into_iter().collect(),
+            programs: built.programs,
             has_locked_packs,
             redactor: here.redactor,
         }))

@@ -97,6 +97,7 @@ impl Installation<'_> {
 fn other_not_shown(client: &Client, has: BridgedLists, bridged: BridgedLists) -> Option<String> {
     match client.not_shown {
         UnsupportedFeatures::Nothing => None,
+        UnsupportedFeatures::Prompts => has.prompts.then(|| "prompts are not shown".to_owned()),
         UnsupportedFeatures::Resources => has.resources.then(|| "resources are not shown".to_owned()),
         UnsupportedFeatures::AllButTools => {
             let lists = [(has.prompts, bridged.prompts, "prompts"), (has.resources, bridged.resources, "resources")];

@@ -26,6 +26,24 @@ Examples:
 Clients get what `folio serve` gives them. If the manifest has errors, the last good version stays live; \
 before the first good one, the errors are served as the resource folio://problems.";
 
+const HEALTH_HELP: &str = "\
+Examples:
+  folio health                            ask the server on 127.0.0.1:8080
+  folio health 9000                       ask another port, such as in the HEALTHCHECK of a container
+
+It asks for `/readyz`, which needs no token, and waits for at most 5 s.
+
+Exit status: 0 when the server is ready, 1 when it is not, or does not answer.";
+
+/// `folio health`.
+#[derive(Debug, Args)]
+#[command(after_help = HEALTH_HELP)]
+pub struct HealthArgs {
+    /// Where it listens: PORT, :PORT or HOST:PORT
+    #[arg(value_name = "ADDR", default_value_t)]
+    pub address: ListenAddress,
+}
+
 /// `folio serve`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = SERVE_HELP)]

@@ -3,6 +3,7 @@
 mod args;
 pub(super) mod dev;
 mod dev_session;
+pub(super) mod health;
 mod listen_address;
 mod manifest_reload;
 mod state_keys;
@@ -35,7 +36,7 @@ use dev_session::DevSession;
 pub(crate) use listen_address::ListenAddress;
 use manifest_reload::{ManifestOrigin, ManifestReload, ReportedWarnings};
 
-pub(crate) use args::{DevArgs, ServeArgs};
+pub(crate) use args::{DevArgs, HealthArgs, ServeArgs};
 
 /// How long the shutdown may take.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);

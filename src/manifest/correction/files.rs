@@ -16,6 +16,9 @@ const CLIENT_HELP: &str =
     "write it in the file of the client; `folio init` writes a manifest, and shows what the client needs";
 const INIT_HELP: &str = "a manifest is a file of its own: `folio init DIR` writes one";
 const OPENAPI_HELP: &str = "`folio init DIR --openapi FILE` writes tools from it";
+const REWRITE_HELP: &str =
+    "write each tool under `tools`, with `exec`, `script` or `http` as its action; `folio init DIR` writes a start";
+const DATABASE_HELP: &str = "folio has no databases: a tool may run the program of one, such as `psql`, with `exec`";
 
 pub(super) const FILES: &[ForeignFile] = &[
     ForeignFile {
@@ -58,7 +61,50 @@ pub(super) const FILES: &[ForeignFile] = &[
         shape: "{ sources: $x:map, tools: $y:map }",
         key: "sources",
         description: "belongs to a configuration of MCP Toolbox",
-        help: "write each tool under `tools`, with `exec` or `http` as its action",
+        help: DATABASE_HELP,
+    },
+    ForeignFile {
+        shape: "{ kind: $x=source|tool|toolset|group|prompt|resource|resourceTemplate|authService|embeddingModel, name: $y }",
+        key: "kind",
+        description: "belongs to a configuration of MCP Toolbox",
+        help: DATABASE_HELP,
+    },
+    ForeignFile {
+        shape: "{ kind: $x=MCPToolDefinitions|MCPServerConfig }",
+        key: "kind",
+        description: "belongs to a file of gen-mcp",
+        help: REWRITE_HELP,
+    },
+    ForeignFile {
+        shape: "{ mcpFileVersion: $x }",
+        key: "mcpFileVersion",
+        description: "belongs to a file of gen-mcp",
+        help: REWRITE_HELP,
+    },
+    ForeignFile {
+        shape: "{ mcp: { tools: $x:list } }",
+        key: "mcp",
+        description: "belongs to a configuration of MCPShell",
+        help: REWRITE_HELP,
+    },
+    ForeignFile {
+        shape: "{ documents: $x:list, without folio: }",
+        key: "documents",
+        description: "belongs to a configuration of CTX",
+        help: "write its prompts under `prompts`, and its tools under `tools` with `exec` or `http`; `folio init DIR` writes a start",
+    },
+    ForeignFile { shape: "{ mxcp: $x }", key: "mxcp", description: "belongs to an MXCP project", help: DATABASE_HELP },
+    ForeignFile {
+        shape: "{ forge: { name: $x } }",
+        key: "forge",
+        description: "belongs to a configuration of pforge",
+        help: REWRITE_HELP,
+    },
+    ForeignFile {
+        shape: "{ kind: $x=discovery#restDescription }",
+        key: "kind",
+        description: "describes an API in the discovery format of Google",
+        help: "convert it to OpenAPI, for example with `google-discovery-to-swagger`: `folio init DIR --openapi FILE` reads that",
     },
     ForeignFile {
         shape: "{ manifest_version: $x, server: { mcp_config: $y } }",

@@ -13,6 +13,7 @@ mod descriptor_limit;
 mod event_stream;
 mod access_guard;
 mod dev_page;
+mod health;
 mod liveness;
 mod redact;
 mod response;
@@ -64,6 +65,7 @@ use self::{
     body::BodyError,
     connection::HttpConnection,
     connections::Connections,
+    health::answer_health_check,
     response::{
         RefusedMessage, add_cors_headers, denied_response, error_response, other_path_response, text_response,
         too_many_sessions,
@@ -220,7 +222,7 @@ impl BoundServer {
     /// returns within a second.
     pub async fn serve(self, shared_server: &SharedServer, stop: CancellationToken) {
         let shutdown = CancellationToken::new();
-        let http_server = Arc::new(HttpServer::new(&self, shared_server, shutdown.clone()));
+        let http_server = Arc::new(HttpServer::new(&self, shared_server, stop.clone(), shutdown.clone()));
         let connections = Connections::new(shared_server.clone());
         let serving = connections.serve(self.listener, stop.clone(), {
             let http_server = http_server.clone();
@@ -262,6 +264,8 @@ struct HttpServer {
     service: StreamableHttpService<ConnectionHandler, Sessions>,
     keep_alive: Duration,
     page: Option<DevPage>,
+    /// Cancelled when the server stops.
+    stop: CancellationToken,
 }
 
 impl HttpServer {
@@ -270,7 +274,12 @@ impl HttpServer {
         self.page.as_ref().map_or(&catalog.http_settings().access, |page| &page.access)
     }
 
-    fn new(bound: &BoundServer, shared_server: &SharedServer, shutdown: CancellationToken) -> HttpServer {
+    fn new(
+        bound: &BoundServer,
+        shared_server: &SharedServer,
+        stop: CancellationToken,
+        shutdown: CancellationToken,
+    ) -> HttpServer {
         let options = &bound.options;
         let sessions = Arc::new(Sessions::new(shared_server.clone(), options, shutdown.clone()));
         // Hosts and origins are checked for every path, before anything else.
@@ -294,6 +303,7 @@ impl HttpServer {
             sessions,
             keep_alive: options.keep_alive,
             page: options.page.clone(),
+            stop,
         }
     }
 }
@@ -301,6 +311,11 @@ impl HttpServer {
 async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnection>, request: Request) -> Response {
     if request.body().is_end_stream() {
         connection.request_arrived();
+    }
+    let path = request.uri().path();
+    let health = answer_health_check(request.method(), path, http_server.stop.is_cancelled());
+    if let Some(health) = health.filter(|_| path != http_server.path) {
+        return health;
     }
     let catalog = http_server.shared_server.catalog();
     let access = http_server.access(&catalog);
@@ -310,7 +325,6 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
         Err(denied) => return denied_response(&denied),
     };
     let authorization = request.headers().get(header::AUTHORIZATION).cloned();
-    let path = request.uri().path();
     if let Some(file) = http_server.page.as_ref().and_then(|_| DevPage::file(request.method(), path)) {
         return file;
     }
