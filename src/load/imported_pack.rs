@@ -10,12 +10,13 @@ use super::imported_grants::{self, ImportedGrants};
 use super::location::MANIFEST_NAMES;
 use super::pack::{MAX_ENTRIES, MAX_PACK_ARGUMENTS};
 use crate::compile::{Environment, FILES_GRANT, GrantUse, LoadContext, LockedGrants, NamePrefix, Pack};
-use crate::diagnostic::{Code, Consequence, FileId, Reporting, one_line};
+use crate::diagnostic::{Code, Consequence, FileId, Reporting, count_noun, one_line, quote_names};
 use crate::files::{FileError, Folder, Globs};
 use crate::manifest::{Allow, Grant, Manifest, PackFormatName, PackFormats, PackRef};
 use crate::pack_format::{
-    FormatFiles, FormatMatcher, IMPORTED_WORKSPACE, ImportedAction, ImportedFile, ImportedPrompt, ImportedSkill,
-    ImportedUse, PackFolder, PackFormat, PromptRights, UniqueNames, WORKSPACE_TEMPLATE, has_no_name,
+    AssignedFiles, FormatFiles, FormatMatcher, IMPORTED_WORKSPACE, ImportedAction, ImportedFile, ImportedPrompt,
+    ImportedSkill, ImportedUse, PackFolder, PackFormat, PromptRights, UniqueNames, UnservedFiles, WORKSPACE_TEMPLATE,
+    has_no_name, unserved_files,
 };
 use crate::pack_source::{MARKETPLACE_FILE, Plugin, PluginSource, plugins};
 use crate::template::Engine;
@@ -25,6 +26,8 @@ use crate::yaml::Spanned;
 /// How many files a pack may have.
 const MAX_FILES: usize = 200_000;
 
+/// How many folders a message lists.
+const MAX_SHOWN_FOLDERS: usize = 4;
 /// How many prompts without a name a message lists.
 const MAX_SHOWN_NAMES: usize = 10;
 
@@ -52,6 +55,13 @@ impl ImportedPack<'_> {
     pub(super) fn withheld(&self) -> BTreeSet<String> {
         let locked = self.locked.as_ref().filter(|_| !self.is_nested);
         locked.map(|locked| locked.withheld.clone()).unwrap_or_default()
+    }
+
+    /// Its name, with that of a hidden folder around it, by which formats are found: `.codex/prompts`.
+    fn place(&self) -> String {
+        let outer = self.path.value.trim_end_matches('/').rsplit('/').nth(1);
+        let hidden = outer.filter(|outer| outer.starts_with('.') && !matches!(*outer, "." | ".."));
+        hidden.map_or_else(|| self.name.clone(), |hidden| format!("{hidden}/{}", self.name))
     }
 
     /// Whether it, or the pack that it is in, may do more once a person confirms it.
@@ -116,16 +126,24 @@ pub(super) fn load(
         return None;
     }
     let is_auto = names.contains(&PackFormatName::Auto);
-    if is_auto && report_marketplace(&imported_pack, load_context) {
+    // `format: auto` means all plugins of a marketplace.
+    if reference.format.is_none() && report_marketplace(&imported_pack, load_context) {
         return None;
     }
     let matcher = FormatMatcher::new(names).ok()?;
     let mut found = PromptsAndSkills::default();
-    for files in matcher.assign_paths(&imported_pack.name, walk(&matcher, &imported_pack, load_context)?) {
+    let paths = walk(&matcher, &imported_pack, load_context)?;
+    let AssignedFiles { formats: assigned, left } = matcher.assign_paths(&imported_pack.place(), paths);
+    for files in assigned {
         let PromptsAndSkills { prompts, skills } =
             read_format(files, allowed.pack_grants, &imported_pack, load_context);
         found.prompts.extend(prompts);
         found.skills.extend(skills);
+    }
+    if is_auto {
+        note_plugins_elsewhere(&imported_pack, load_context);
+        let unserved = unserved_files(&imported_pack.place(), left, names.contains(&PackFormatName::Agents));
+        unserved.iter().for_each(|files| note_unserved(files, &imported_pack, load_context));
     }
     if found.prompts.is_empty() && found.skills.is_empty() && !report_marketplace(&imported_pack, load_context) {
         report_no_prompts(&matcher, reference, &imported_pack, load_context);
@@ -142,6 +160,17 @@ pub(super) fn load(
         importer: Some(imported_pack.importer),
         unset_variables: Vec::new(),
     })
+}
+
+/// Says which files of a kind that people know are not served.
+fn note_unserved(files: &UnservedFiles, imported_pack: &ImportedPack<'_>, load_context: &mut LoadContext) {
+    let folders: Vec<_> = files.folders().into_iter().take(MAX_SHOWN_FOLDERS + 1).map(one_line).collect();
+    let (shown, more) = folders.split_at(folders.len().min(MAX_SHOWN_FOLDERS));
+    let more = if more.is_empty() { "" } else { ", …" };
+    let verb = if files.paths.len() == 1 { "is" } else { "are" };
+    let count = count_noun(files.paths.len(), files.noun);
+    let message = format!("{count} in {}{more} {verb} not served", quote_names(shown));
+    load_context.report.note(Code::Unused, imported_pack.path.location.span(), message).help(files.help);
 }
 
 /// Reports keys of a pack with a manifest that are for prompts of other programs.
@@ -172,7 +201,7 @@ fn read_format(
     imported_pack: &ImportedPack<'_>,
     load_context: &mut LoadContext,
 ) -> PromptsAndSkills {
-    let FormatFiles { format, is_auto, paths } = files;
+    let FormatFiles { format, is_auto, paths, .. } = files;
     // One more than may be, which is noticed.
     let max_prompts = if imported_pack.locked.is_some() { MAX_ENTRIES + 1 } else { usize::MAX };
     let files: Vec<_> = paths.into_iter().filter_map(|path| read_file(path, imported_pack, load_context)).collect();
@@ -294,11 +323,33 @@ fn manifest_below(folder: &Folder) -> Option<String> {
     Some(folder.walk(&globs, MAX_FILES).ok()?.into_iter().next()?.path)
 }
 
-/// Reports the root of a marketplace, and where its plugins are. A root that is itself a plugin is not a marketplace.
-fn report_marketplace(imported_pack: &ImportedPack<'_>, load_context: &mut LoadContext) -> bool {
+/// The plugins of a folder that is a marketplace.
+fn marketplace_plugins(imported_pack: &ImportedPack<'_>, load_context: &mut LoadContext) -> Vec<Plugin> {
     load_context.dependencies.files.insert(imported_pack.folder.path().join(MARKETPLACE_FILE));
     let marketplace = load_context.read(&imported_pack.folder, Path::new(MARKETPLACE_FILE));
-    let plugins = marketplace.map(|text| plugins(&text)).unwrap_or_default();
+    marketplace.map(|text| plugins(&text)).unwrap_or_default()
+}
+
+/// Says which plugins of a marketplace are not in it.
+fn note_plugins_elsewhere(imported_pack: &ImportedPack<'_>, load_context: &mut LoadContext) {
+    let plugins = marketplace_plugins(imported_pack, load_context);
+    let elsewhere = plugins.iter().filter(|plugin| !matches!(plugin.source, PluginSource::Folder(_)));
+    let names: Vec<_> = elsewhere.map(|plugin| one_line(&plugin.name)).collect();
+    if !names.is_empty() {
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        let count = count_noun(names.len(), "plugin");
+        let shown = names.get(..MAX_SHOWN_NAMES).unwrap_or(&names);
+        let more = if shown.len() < names.len() { ", …" } else { "" };
+        let message =
+            format!("{count} of the marketplace {verb} elsewhere and not served: {}{more}", quote_names(shown));
+        let help = "`folio add SOURCE NAME` adds each";
+        load_context.report.note(Code::Unused, imported_pack.path.location.span(), message).help(help);
+    }
+}
+
+/// Reports the root of a marketplace, and where its plugins are. A root that is itself a plugin is not a marketplace.
+fn report_marketplace(imported_pack: &ImportedPack<'_>, load_context: &mut LoadContext) -> bool {
+    let plugins = marketplace_plugins(imported_pack, load_context);
     if plugins.is_empty() || plugins.iter().any(|plugin| plugin.source.is_root()) {
         return false;
     }
@@ -311,7 +362,7 @@ fn report_marketplace(imported_pack: &ImportedPack<'_>, load_context: &mut LoadC
     load_context
         .report
         .error(Code::NotFound, imported_pack.path.location.span(), message)
-        .help(format!("write the path of a plugin: {}", plugins.join(", ")));
+        .help(format!("write `format: auto` for all of them, or the path of one: {}", plugins.join(", ")));
     true
 }
 

@@ -199,7 +199,10 @@ pub enum PackFormatName {
     /// Skills, `**/NAME/SKILL.md`: the text, then links to the files of the skill, which are resources under
     /// `skill://PREFIX/`. Markers as in `claude-commands`. Skills with `user-invocable: false` are not listed as prompts.
     AgentSkills,
-    /// All that is found: skills, commands below `commands/`, `*.prompt.md`, patterns below `patterns/`, `*.prompt` with front
+    /// Agents of Claude Code and Copilot, `**/*.md` with a `name` in the front matter, and `*.agent.md`: prompts with the text of
+    /// the agent.
+    Agents,
+    /// All that is found, but agents: skills, commands below `commands/`, `*.prompt.md`, patterns below `patterns/`, `*.prompt` with front
     /// matter, and `prompts.csv`.
     Auto,
     /// Slash commands of Claude Code, `**/*.md`, named after the path below the last `commands/`. `$ARGUMENTS` and `$1` are
@@ -220,6 +223,23 @@ pub enum PackFormatName {
     GeminiCommands,
     /// Prompt files of VS Code, `**/NAME.prompt.md`. `${input:NAME:HINT}`, `${file}` and the like are replaced.
     VscodePrompts,
+}
+
+impl PackFormatName {
+    /// The format as a manifest names it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PackFormatName::AgentSkills => "agent-skills",
+            PackFormatName::Agents => "agents",
+            PackFormatName::Auto => "auto",
+            PackFormatName::ClaudeCommands => "claude-commands",
+            PackFormatName::Csv => "csv",
+            PackFormatName::Dotprompt => "dotprompt",
+            PackFormatName::Fabric => "fabric",
+            PackFormatName::GeminiCommands => "gemini-commands",
+            PackFormatName::VscodePrompts => "vscode-prompts",
+        }
+    }
 }
 
 yaml_kind_enum! {

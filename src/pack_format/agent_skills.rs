@@ -7,7 +7,7 @@ use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat};
 use crate::diagnostic::{FileId, Report};
 
 /// The file that makes a folder a skill.
-const SKILL_FILE: &str = "SKILL.md";
+pub(super) const SKILL_FILE: &str = "SKILL.md";
 
 /// `**/SKILL.md`: named after its folder, with the markers of commands.
 pub(super) struct AgentSkills;

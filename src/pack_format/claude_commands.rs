@@ -25,7 +25,13 @@ impl PackFormat for ClaudeCommands {
     }
 
     fn auto_globs(&self) -> &'static [&'static str] {
-        &["**/commands/**/*.md"]
+        &[
+            "**/commands/**/*.md",
+            "**/.opencode/command/**/*.md",
+            "**/.codex/prompts/**/*.md",
+            "**/.windsurf/workflows/**/*.md",
+            "**/.agent/workflows/**/*.md",
+        ]
     }
 
     fn auto_excludes(&self) -> &'static [&'static str] {
@@ -35,10 +41,21 @@ impl PackFormat for ClaudeCommands {
     fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ImportedPrompt> {
         let mut read = |file: &ImportedFile| {
             let markdown = read_markdown(file, report)?;
-            let name = path_below(&file.path, "commands", ".md").to_owned();
+            let name = command_name(&file.path, folder.name);
             Some(read_command(name, &markdown, ActionReader::new(file, Some(markdown.start), folder.grants, report)))
         };
         folder.files.iter().filter_map(&mut read).collect()
+    }
+}
+
+/// The path of a command below its folder.
+fn command_name(path: &str, pack: &str) -> String {
+    let whole = format!("{pack}/{path}");
+    let folders = [".opencode/command", ".codex/prompts", ".windsurf/workflows", ".agent/workflows"];
+    let is_in = |folder: &&&str| whole.contains(&format!("{folder}/"));
+    match folders.iter().find(is_in).filter(|_| !whole.contains("/commands/")) {
+        Some(folder) => path_below(&whole, folder, ".md").to_owned(),
+        None => path_below(path, "commands", ".md").to_owned(),
     }
 }
 
@@ -127,6 +144,8 @@ impl PositionalArguments {
     fn detect(markdown: &Markdown<'_>) -> PositionalArguments {
         let mut names = markdown.words("arguments");
         names.truncate(MAX_POSITIONS);
+        // `arguments: $QUERY` declares `QUERY`.
+        names.iter_mut().for_each(|name| *name = name.trim_start_matches('$').to_owned());
         let has_index = markdown.body.match_indices("$ARGUMENTS[").any(|(at, _)| index_at(markdown.body, at).is_some());
         let has_digits =
             has_index || markdown.keys.contains_key("arguments") || markdown.keys.contains_key("argument-hint");

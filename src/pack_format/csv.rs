@@ -37,6 +37,10 @@ impl PackFormat for Csv {
     }
 }
 
+/// What no name of a marker has.
+const OPERATORS: &[char] =
+    &['$', '\n', '+', '*', '=', '<', '>', '?', '|', '!', ';', '(', ')', '[', ']', '"', '`', '\\'];
+
 /// A row, and where it begins.
 struct Row {
     start: usize,
@@ -144,7 +148,8 @@ fn placeholder_at(text: &str, start: usize) -> Option<(&str, Option<&str>, usize
     let after = rest.get(length..)?.strip_prefix('}')?;
     let inside = rest.get(..length)?;
     let (name, default) = inside.split_once(':').map_or((inside, None), |(name, default)| (name, Some(default.trim())));
-    let is_name = name.chars().any(char::is_alphanumeric) && !name.contains(['$', '\n']);
+    // `${index + 1}` is code that is quoted.
+    let is_name = name.chars().any(char::is_alphanumeric) && !name.contains(OPERATORS);
     is_name.then(|| (name.trim(), default, text.len() - after.len()))
 }
 

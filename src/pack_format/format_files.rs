@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::agent_skills::folder_of;
+use super::agent_skills::{SKILL_FILE, folder_of};
+use super::unserved_files::unserved_globs;
 use super::{EXCLUDED_GLOBS, FORMATS, PackFormat};
 use crate::files::{GlobError, Globs};
 use crate::manifest::PackFormatName;
@@ -43,7 +44,8 @@ impl FormatMatcher {
     /// # Errors
     /// A glob is invalid.
     pub fn walk_globs(&self) -> Result<Globs, GlobError> {
-        let globs: Vec<&str> = self.0.iter().flat_map(|format| format.format.globs()).copied().collect();
+        let globs = self.0.iter().flat_map(|format| format.format.globs()).copied();
+        let globs: Vec<&str> = globs.chain(unserved_globs()).collect();
         Ok(Globs::new(&globs, EXCLUDED_GLOBS)?.with_hidden_without_links())
     }
 
@@ -57,8 +59,8 @@ impl FormatMatcher {
     }
 
     /// The paths that each format reads, of a folder with this name. The files of a skill are its own.
-    pub fn assign_paths(&self, folder: &str, paths: Vec<String>) -> Vec<FormatFiles> {
-        let mut assigned: Vec<FormatFiles> = Vec::new();
+    pub fn assign_paths(&self, folder: &str, paths: Vec<String>) -> AssignedFiles {
+        let mut formats: Vec<FormatFiles> = Vec::new();
         let mut left = paths;
         for format in &self.0 {
             let (taken, rest): (Vec<_>, Vec<_>) = left.into_iter().partition(|path| format.takes(folder, path));
@@ -67,14 +69,36 @@ impl FormatMatcher {
                 let skills: HashSet<&str> = taken.iter().map(|path| folder_of(path)).collect();
                 left.retain(|path| !is_in_a_skill(path, &skills));
             }
-            assigned.push(FormatFiles { format: format.format, is_auto: format.is_auto, paths: taken });
+            let FormatGlobs { name, format, is_auto, .. } = *format;
+            formats.push(FormatFiles { name, format, is_auto, paths: taken });
         }
-        assigned
+        AssignedFiles { formats, left }
     }
+}
+
+/// The files of a folder, by what reads them.
+pub struct AssignedFiles {
+    pub formats: Vec<FormatFiles>,
+    /// Those that no format reads.
+    pub left: Vec<String>,
+}
+
+/// Those of some paths that a format may read or serve: what its globs name, and every file of a skill.
+pub fn served_paths<'p>(paths: &[&'p str]) -> HashSet<&'p str> {
+    let globs: Vec<&str> = FORMATS.iter().flat_map(|(_, format)| format.globs()).copied().collect();
+    let globs = Globs::new(&globs, EXCLUDED_GLOBS).map(Globs::with_hidden_without_links);
+    let skill_files = paths.iter().filter(|path| path.rsplit('/').next() == Some(SKILL_FILE));
+    let skills: HashSet<&str> = skill_files.map(|path| folder_of(path)).collect();
+    let is_one_skill = skills.contains("");
+    let is_served = |path: &&str| {
+        is_one_skill || globs.as_ref().is_ok_and(|globs| globs.matches(path)) || is_in_a_skill(path, &skills)
+    };
+    paths.iter().copied().filter(is_served).collect()
 }
 
 /// The files of one format.
 pub struct FormatFiles {
+    pub name: PackFormatName,
     pub format: &'static dyn PackFormat,
     /// Whether it was not named.
     pub is_auto: bool,

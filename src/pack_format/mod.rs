@@ -7,6 +7,7 @@
 //! `catalog::prompt::imported_prompt` compiles its text and its steps, and a call renders them as those of any prompt.
 
 mod agent_skills;
+mod agents;
 mod format_files;
 mod claude_commands;
 mod command;
@@ -23,6 +24,7 @@ mod naming;
 mod prompt;
 mod shell_words;
 mod template_text;
+mod unserved_files;
 mod vscode_prompts;
 
 use std::sync::Arc;
@@ -33,14 +35,13 @@ use crate::manifest::PackFormatName;
 pub use agent_skills::ImportedSkill;
 pub use command::{IMPORTED_WORKSPACE, WORKSPACE_TEMPLATE};
 pub use dotprompt::{DotpromptTemplate, ImportedContent, ImportedMessage};
-pub use format_files::{FormatFiles, FormatMatcher};
+pub use format_files::{AssignedFiles, FormatFiles, FormatMatcher, served_paths};
 pub use naming::{UniqueNames, has_no_name};
 pub use prompt::{ImportedAction, ImportedPrompt, ImportedUse, ImportedValue, ValueSource, add_values};
+pub use unserved_files::{UnservedFiles, unserved_files};
 
-/// Descriptions of folders, which are not prompts.
-pub const README_GLOB: &str = "**/[Rr][Ee][Aa][Dd][Mm][Ee].md";
-/// What is never read of a folder.
-const EXCLUDED_GLOBS: &[&str] = &["**/.git", "**/.git/**", "**/node_modules/**", README_GLOB];
+/// What is never read of a folder; a README describes it, and is not a prompt.
+const EXCLUDED_GLOBS: &[&str] = &["**/.git", "**/.git/**", "**/node_modules/**", "**/[Rr][Ee][Aa][Dd][Mm][Ee].md"];
 
 /// A file of a pack in another format.
 #[derive(Debug, Clone)]
@@ -109,5 +110,7 @@ const FORMATS: &[(PackFormatName, &'static dyn PackFormat)] = &[
     (PackFormatName::GeminiCommands, &gemini_commands::GeminiCommands),
     (PackFormatName::Csv, &csv::Csv),
     (PackFormatName::Dotprompt, &dotprompt::Dotprompt),
+    (PackFormatName::Agents, &agents::Agents { globs: agents::AGENT_GLOBS }),
     (PackFormatName::ClaudeCommands, &claude_commands::ClaudeCommands),
+    (PackFormatName::Agents, &agents::Agents { globs: &["**/*.md"] }),
 ];

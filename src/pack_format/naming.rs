@@ -61,8 +61,11 @@ pub fn has_no_name(wanted: &str) -> bool {
     replace_others(wanted, '-').is_empty()
 }
 
+/// The beginning of a name that is too long, which does not end between two words.
 fn cut(name: &str, room: usize) -> &str {
-    name.get(..room).unwrap_or(name)
+    let Some(short) = name.get(..room).filter(|short| short.len() < name.len()) else { return name };
+    let stem = short.trim_end_matches('-');
+    if stem.is_empty() { short } else { stem }
 }
 
 /// The names of the arguments of one prompt, each unique.
@@ -159,7 +162,9 @@ mod tests {
                 let candidate = |number: usize| {
                     let suffix = if number == 1 { String::new() } else { format!("-{number}") };
                     let room = max_chars.saturating_sub(suffix.len());
-                    format!("{}{suffix}", name.get(..room).unwrap_or(name))
+                    let short = name.get(..room).filter(|short| short.len() < name.len()).unwrap_or(name);
+                    let stem = if short == name { name } else { short.trim_end_matches('-') };
+                    format!("{}{suffix}", if stem.is_empty() { short } else { stem })
                 };
                 let first = (1..).map(candidate).find(|name| !taken.contains(name)).unwrap();
                 prop_assert_eq!(names.claim(name), first.clone());
@@ -196,6 +201,8 @@ mod tests {
         let long = "x".repeat(80);
         assert_eq!(names.claim(&long), "x".repeat(59));
         assert_eq!(names.claim(&long), format!("{}-2", "x".repeat(57)));
+        let words = format!("{}-words", "y".repeat(58));
+        assert_eq!(names.claim(&words), "y".repeat(58));
     }
 
     #[test]

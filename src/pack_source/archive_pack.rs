@@ -1,5 +1,6 @@
 //! Downloads archives, and takes the files of a pack from them.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use url::Url;
 
 use super::archive_source::check_archive_url;
 use super::source::{PackHosts, SourceError, private_host};
-use super::tree::{PackTree, TreeError, TreeLimits, check_path};
+use super::tree::{PackTree, TreeError, TreeLimits, check_files, check_path};
 use crate::archive::{ArchiveEntry, ArchiveError, visit_entries};
 use crate::diagnostic::one_line;
 use crate::world::{HttpHeader, HttpRequest, ProxyVariables, World, WorldError};
@@ -87,6 +88,8 @@ pub struct UnpackedArchive {
     pub tree: PackTree,
     /// The paths of links, which are left out.
     pub skipped: Vec<String>,
+    /// How many files are left out because no format serves them.
+    pub unserved: usize,
 }
 
 /// Takes the files below a folder of an archive, or all of them.
@@ -94,6 +97,32 @@ pub struct UnpackedArchive {
 /// # Errors
 /// It is not an archive, it is hostile, or it has no such folder.
 pub fn unpack_archive(archive: &[u8], folder: Option<&str>) -> Result<UnpackedArchive, ArchivePackError> {
+    let error = match unpack_files(archive, folder, None) {
+        Err(ArchivePackError::Tree(error)) if error.is_limit() => error,
+        unpacked => return unpacked,
+    };
+    let mut sizes = Vec::new();
+    let visited = visit_entries(archive, &mut |entry: ArchiveEntry<'_>| {
+        if let ArchiveEntry::File(file) = entry {
+            sizes.extend(path_below(&file.path, folder).map(|path| (path.to_owned(), file.size)));
+        }
+        Ok::<(), ArchivePackError>(())
+    });
+    if visited.is_err() {
+        return Err(error.into());
+    }
+    let files: Vec<(&str, u64)> = sizes.iter().map(|(path, size)| (path.as_str(), *size)).collect();
+    let kept = check_files(&files)?;
+    let unpacked = unpack_files(archive, folder, kept.as_ref())?;
+    Ok(UnpackedArchive { unserved: files.len().saturating_sub(unpacked.tree.len()), ..unpacked })
+}
+
+/// The same, of these files alone.
+fn unpack_files(
+    archive: &[u8],
+    folder: Option<&str>,
+    kept: Option<&HashSet<&str>>,
+) -> Result<UnpackedArchive, ArchivePackError> {
     let mut paths = ArchivePaths::default();
     let (mut tree, mut limits) = (PackTree::default(), TreeLimits::default());
     let mut skipped = Vec::new();
@@ -107,13 +136,14 @@ pub fn unpack_archive(archive: &[u8], folder: Option<&str>) -> Result<UnpackedAr
             }
             ArchiveEntry::Folder(_) => return Ok(()),
         };
-        let Some(below) = path_below(&file.path, folder).map(str::to_owned) else { return Ok(()) };
+        let below = path_below(&file.path, folder).filter(|path| kept.is_none_or(|kept| kept.contains(path)));
+        let Some(below) = below.map(str::to_owned) else { return Ok(()) };
         limits.count(&below, file.size)?;
         tree.insert(below, file.read()?);
         Ok::<(), ArchivePackError>(())
     })?;
     if !tree.is_empty() {
-        return Ok(UnpackedArchive { tree, skipped });
+        return Ok(UnpackedArchive { tree, skipped, unserved: 0 });
     }
     Err(match folder {
         Some(path) => ArchivePackError::NoFolder { path: path.to_owned(), root_folder: paths.common_folder() },

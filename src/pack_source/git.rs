@@ -2,7 +2,7 @@
 //!
 //! Nothing of a repository is checked out, and nothing in it runs: its objects are listed and read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use url::Url;
 
 use super::cache::{PackCache, remove_folder};
 use super::source::{GitSource, PackHosts, private_host};
-use super::tree::{MAX_FILES, PackTree, TreeError, TreeLimits};
+use super::tree::{MAX_FILES, PackTree, TreeError, check_files};
 use crate::diagnostic::{one_line, sanitize, truncate};
 use crate::world::{HostPolicy, ProgramCommand, ProgramOutput, ProxyVariables, World, WorldError};
 
@@ -118,6 +118,8 @@ pub struct FetchedPack {
     pub tree: PackTree,
     /// The paths of links and submodules, which are left out.
     pub skipped: Vec<String>,
+    /// How many files are left out because no format serves them.
+    pub unserved: usize,
 }
 
 /// The files of a repository.
@@ -141,7 +143,8 @@ pub async fn fetch_pack(
     let (repository, commit) = fetch_commit(access, source, commit).await?;
     let listing = repository.list(&commit, source.path.as_deref()).await?;
     let tree = repository.read(&listing.files).await?;
-    Ok(FetchedPack { commit, tree, skipped: listing.skipped })
+    let Listing { skipped, unserved, .. } = listing;
+    Ok(FetchedPack { commit, tree, skipped, unserved })
 }
 
 /// The paths of all files of the repository of a source, and the text of one of them.
@@ -240,6 +243,8 @@ struct ListedFile {
 struct Listing {
     files: Vec<ListedFile>,
     skipped: Vec<String>,
+    /// How many files are none of these, since no format serves them.
+    unserved: usize,
 }
 
 impl<'w> Repository<'w> {
@@ -414,7 +419,7 @@ fn environment(hosts: PackHosts) -> Vec<(String, String)> {
 
 /// Reads what `ls-tree -r -z -l` prints: `MODE TYPE OBJECT SIZE\tPATH\0`.
 fn parse_listing(output: &[u8]) -> Result<Listing, FetchError> {
-    let (mut listing, mut limits) = (Listing::default(), TreeLimits::default());
+    let mut listing = Listing::default();
     for entry in output.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
         let tab = entry.iter().position(|byte| *byte == b'\t').ok_or(FetchError::Output("ls-tree"))?;
         let (head, path) = entry.split_at(tab);
@@ -425,13 +430,22 @@ fn parse_listing(output: &[u8]) -> Result<Listing, FetchError> {
         };
         if kind == "blob" && mode.starts_with("100") {
             let size = size.parse().map_err(|_| FetchError::Output("ls-tree"))?;
-            limits.add(&path, size)?;
             listing.files.push(ListedFile { path, object: object.to_owned(), size });
         } else if listing.skipped.len() < MAX_FILES {
             listing.skipped.push(path);
         }
     }
-    if listing.files.is_empty() { Err(TreeError::Empty.into()) } else { Ok(listing) }
+    if listing.files.is_empty() {
+        return Err(TreeError::Empty.into());
+    }
+    let sizes: Vec<(&str, u64)> = listing.files.iter().map(|file| (file.path.as_str(), file.size)).collect();
+    let kept = check_files(&sizes)?.map(|kept| kept.into_iter().map(str::to_owned).collect::<HashSet<String>>());
+    if let Some(kept) = kept {
+        let all = listing.files.len();
+        listing.files.retain(|file| kept.contains(&file.path));
+        listing.unserved = all - listing.files.len();
+    }
+    Ok(listing)
 }
 
 /// Reads what `cat-file --batch` prints: `OBJECT blob SIZE\n`, the bytes, and a line break.

@@ -14,7 +14,9 @@ mod text_check;
 mod tree;
 mod tree_digest;
 
-pub use archive_pack::{ArchiveDownloads, ArchiveListing, ArchivePackError, list_archive, unpack_archive};
+pub use archive_pack::{
+    ArchiveDownloads, ArchiveListing, ArchivePackError, UnpackedArchive, list_archive, unpack_archive,
+};
 pub use archive_source::{ArchiveSource, archive_sha256, check_archive_folder, check_archive_url, check_sha256};
 pub use cache::{CacheError, PackCache};
 pub use git::{GitAccess, RepositoryListing, fetch_pack, list_repository, remote_commit};

@@ -1,12 +1,14 @@
 //! `PackTree`, the files of a pack in memory, and the limits that they have.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
+use super::marketplace::MARKETPLACE_FILE;
 use super::tree_digest::TreeDigest;
-use crate::diagnostic::one_line;
+use crate::diagnostic::{one_line, quote_names};
 use crate::digest::sha256;
+use crate::pack_format::served_paths;
 
 /// How many files a pack may have.
 pub(super) const MAX_FILES: usize = 10_000;
@@ -18,6 +20,10 @@ pub(super) const MAX_TOTAL_BYTES: u64 = 64 << 20;
 pub(super) const MAX_FILE_BYTES: u64 = 16 << 20;
 /// The longest path, which every system takes.
 const MAX_PATH_BYTES: usize = 1024;
+/// The manifests of folio.
+const MANIFEST_NAMES: [&str; 2] = ["folio.yaml", "folio.yml"];
+/// How many folders a message names.
+const MAX_SHOWN_FOLDERS: usize = 10;
 /// The longest name in a path.
 const MAX_NAME_BYTES: usize = 255;
 
@@ -52,9 +58,52 @@ pub enum TreeError {
     /// A file and a folder of one name, or a file twice.
     #[error("`{}` is there twice", one_line(path))]
     Duplicate { path: String },
+    /// Too many or too large, even without the files that no format of prompts serves.
+    #[error("{error}\nhelp: name one of its folders with `--path`: {}", quote_names(folders))]
+    TooLargeAsAWhole {
+        error: Box<TreeError>,
+        /// The folders with prompts.
+        folders: Vec<String>,
+    },
     /// Nothing.
     #[error("no files")]
     Empty,
+}
+
+impl TreeError {
+    /// Whether fewer files would be a pack.
+    pub(super) fn is_limit(&self) -> bool {
+        use TreeError::{FileTooLarge, TooLarge, TooManyFiles, TooManyNames};
+        matches!(self, TooManyFiles | TooManyNames | FileTooLarge { .. } | TooLarge)
+    }
+}
+
+/// Checks the files of a folder, with their sizes. Where they are more or larger than a pack may be, these are the ones that
+/// a format of prompts serves, which are the pack then. A folder with a manifest of folio needs all of its files.
+///
+/// # Errors
+/// They exceed a limit, or a path is not safe.
+pub(super) fn check_files<'p>(files: &[(&'p str, u64)]) -> Result<Option<HashSet<&'p str>>, TreeError> {
+    let check = |is_kept: &dyn Fn(&str) -> bool| {
+        let mut limits = TreeLimits::default();
+        files.iter().filter(|(path, _)| is_kept(path)).try_for_each(|(path, size)| limits.add(path, *size))
+    };
+    let error = match check(&|_| true) {
+        Ok(()) => return Ok(None),
+        Err(error) => error,
+    };
+    let paths: Vec<&str> = files.iter().map(|(path, _)| *path).collect();
+    if !error.is_limit() || paths.iter().any(|path| MANIFEST_NAMES.contains(path)) {
+        return Err(error);
+    }
+    let served = served_paths(&paths);
+    let is_kept = |path: &str| served.contains(path) || path == MARKETPLACE_FILE;
+    if !served.is_empty() && check(&is_kept).is_ok() {
+        return Ok(Some(paths.into_iter().filter(|path| is_kept(path)).collect()));
+    }
+    let folders = served.iter().filter_map(|path| path.split_once('/')).map(|(folder, _)| folder.to_owned());
+    let folders: Vec<String> = folders.collect::<BTreeSet<_>>().into_iter().take(MAX_SHOWN_FOLDERS).collect();
+    Err(if folders.is_empty() { error } else { TreeError::TooLargeAsAWhole { error: Box::new(error), folders } })
 }
 
 /// The files of a pack, by their paths.

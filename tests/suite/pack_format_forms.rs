@@ -269,6 +269,13 @@ fn rows_of_csv_have_these_forms() {
         ("D,\"${U:a, b} ${V:one\ntwo}\"", "d", "D", &["U", "V"], "a, b one\ntwo"),
         ("E,${My Role: a cook}", "e", "E", &["My_Role"], "a cook"),
         ("F,{x} {{y}} [z] $1 $ARGUMENTS", "f", "F", &[], "{x} {{y}} [z] $1 $ARGUMENTS"),
+        (
+            "G,\"`${index + 1}` ${f(x)} ${a[0]} ${x ? 1 : 2}\"",
+            "g",
+            "G",
+            &[],
+            "`${index + 1}` ${f(x)} ${a[0]} ${x ? 1 : 2}",
+        ),
         ("C++ / C# (v2)!,Do", "c-c-v2", "C++ / C# (v2)!", &[], "Do"),
         ("Mom's Éclair,Do", "mom-s-clair", "Mom's Éclair", &[], "Do"),
         ("\"`Act` \"\"X\"\"\",Do,extra,columns", "act-x", "`Act` \"X\"", &[], "Do"),

@@ -1,6 +1,6 @@
 //! Prompts in the formats of other programs, served as they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -844,6 +844,7 @@ fn skills_are_prompts_with_links_to_their_files() {
         links,
         [
             json!(["user", "resource_link", "skill://x/skills/review/.hidden/a.txt", ".hidden/a.txt"]),
+            json!(["user", "resource_link", "skill://x/skills/review/README.md", "README.md"]),
             json!(["user", "resource_link", "skill://x/skills/review/scripts/run.sh", "scripts/run.sh"]),
         ],
         "{prompt}"
@@ -931,8 +932,56 @@ fn formats_are_found_without_being_named() {
 }
 
 #[test]
+fn agents_are_prompts_where_their_format_is_named() {
+    let files = [
+        (".claude/agents/team/reviewer.md", "---\nname: code-reviewer\ndescription: Reviews\n---\nReview {{it}} $1.\n"),
+        ("agents/planner.agent.md", "---\ndescription: Plans\n---\nPlan."),
+        ("categories/core/backend.md", "---\nname: backend\ndescription: B\n---\nBuild."),
+        ("docs/page.md", "---\ntitle: no agent\n---\nText"),
+        (".claude/commands/fix.md", "Fix"),
+    ];
+    let folder = server_of("format: [auto, agents]", &files);
+    let client = client(&folder);
+    let names: BTreeSet<String> = client.names("prompts").into_iter().collect();
+    assert_eq!(names, ["x-backend", "x-code-reviewer", "x-fix", "x-planner"].map(str::to_owned).into());
+    assert_eq!(client.get_text("x-code-reviewer", json!({})), "Review {{it}} $1.\n");
+    assert_eq!(listed(&client.list("prompts"), "x-planner")["description"], "Plans");
+    assert!(!check(&folder).1.contains("not served"));
+}
+
+#[test]
+fn files_that_are_not_served_are_named_by_kind() {
+    let files = [
+        (".claude/agents/a.md", "---\nname: a\n---\nA"),
+        ("agents/b.agent.md", "B"),
+        (".cursor/rules/r.mdc", "R"),
+        (".github/instructions/i.instructions.md", "I"),
+        ("AGENTS.md", "I"),
+        ("hooks/hooks.json", "{}"),
+        (".claude/commands/fix.md", "Fix"),
+    ];
+    let (code, checked) = check(&server_of("", &files));
+    assert_eq!(code, Some(0), "{checked}");
+    for line in [
+        "2 agents in `.claude/agents`, `agents` are not served",
+        "`format: [auto, agents]` serves them too",
+        "1 rule in `.cursor/rules` is not served",
+        "2 instructions in `.`, `.github/instructions` are not served",
+        "1 hook in `hooks` is not served",
+    ] {
+        assert!(checked.contains(line), "{line}: {checked}");
+    }
+    // A format that is named reads its own files, and says nothing of others.
+    assert!(!check(&server_of("format: claude-commands", &files)).1.contains("not served"));
+}
+
+#[test]
 fn folder_itself_may_be_that_of_a_format() {
     for (path, file, text) in [
+        (".opencode/command", "git/a.md", "A"),
+        (".codex/prompts", "git/a.md", "A"),
+        (".windsurf", "workflows/git/a.md", "A"),
+        (".agent/workflows", "git/a.md", "A"),
         ("plugin/commands", "git/a.md", "A"),
         ("patterns", "git-a/system.md", "A"),
         ("patterns/", "git-a/system.md", "A"),
@@ -1007,6 +1056,20 @@ fn reserved_names_are_free_for_arguments() {
 }
 
 #[test]
+fn all_plugins_of_a_marketplace_are_one_pack() {
+    let marketplace = r#"{ "plugins": [{ "name": "pr", "source": "./plugins/pr" }, { "name": "far", "source": { "source": "github", "repo": "o/r" } }] }"#;
+    let files = [
+        (".claude-plugin/marketplace.json", marketplace),
+        ("plugins/pr/commands/a.md", "A"),
+        ("plugins/qa/skills/do/SKILL.md", "---\nname: do\ndescription: D\n---\nDo"),
+    ];
+    let folder = server_of("format: auto", &files);
+    assert_eq!(client(&folder).names("prompts"), ["x-a", "x-do"]);
+    let (_, checked) = check(&folder);
+    assert!(checked.contains("1 plugin of the marketplace is elsewhere and not served: `far`"), "{checked}");
+}
+
+#[test]
 fn pack_format_errors_are_reported_at_their_place() {
     let marketplace = r#"{ "plugins": [{ "name": "pr", "source": "./plugins/pr" }, { "name": "far", "source": { "source": "github" } }] }"#;
     let in_subfolder = r#"{ "metadata": { "pluginRoot": "./plugins" }, "plugins": [{ "name": "pr", "source": "./pr" }, { "name": "far", "source": { "source": "npm" } }] }"#;
@@ -1030,7 +1093,7 @@ fn pack_format_errors_are_reported_at_their_place() {
         (
             "",
             vec![(".claude-plugin/marketplace.json", marketplace), ("plugins/pr/commands/a.md", "A")],
-            vec!["marketplace", "`pr` (./plugins/pr)", "`far`"],
+            vec!["marketplace", "`format: auto` for all of them", "`pr` (./plugins/pr)", "`far`"],
         ),
         ("", vec![(".claude-plugin/marketplace.json", in_subfolder)], vec!["`pr` (./plugins/pr), `far` (elsewhere)"]),
         (

@@ -77,6 +77,13 @@ impl Repository {
         self.git_with_input(&["hash-object", "-w", "--stdin"], bytes)
     }
 
+    /// A tree of these entries: mode, name and object.
+    fn tree(&self, entries: &[(&str, &str, &str)]) -> String {
+        let kind = |mode: &str| if mode == "40000" { "tree" } else { "blob" };
+        let line = |(mode, name, object): &(&str, &str, &str)| format!("{mode} {} {object}\t{name}\n", kind(mode));
+        self.git_with_input(&["mktree"], entries.iter().map(line).collect::<String>().as_bytes())
+    }
+
     /// Commits a tree with these entries, whatever their names are.
     fn commit_entries(&self, entries: &[(&str, &str, &str)]) {
         let mut tree = Vec::new();
@@ -450,6 +457,74 @@ fn sizes_of_packs_are_limited() {
     let five = ["a", "b", "c", "d", "e"].map(|name| ("100644", name, full.as_str()));
     upstream.commit_entries(&five);
     assert_refused(&upstream, "larger than 64 MiB together");
+}
+
+#[test]
+fn files_that_no_format_serves_do_not_count() {
+    let upstream = Repository::new(&[]);
+    let full = upstream.blob(&vec![0; 16 << 20]);
+    let skill = upstream.blob(b"---\nname: a\ndescription: A\n---\nHi.\n");
+    let site: Vec<String> = (0..5).map(|nth| format!("site-{nth}.bin")).collect();
+    let mut entries: Vec<(&str, &str, &str)> =
+        site.iter().map(|name| ("100644", name.as_str(), full.as_str())).collect();
+    let skills = upstream.tree(&[(
+        "40000",
+        "a",
+        &upstream.tree(&[("100644", "SKILL.md", &skill), ("100644", "x.bin", &skill)]),
+    )]);
+    entries.push(("40000", "skills", &skills));
+    upstream.commit_entries(&entries);
+    let desk = Desk::with_manifest(COMMENTED);
+    let ran = desk.run(&["add", &upstream.url(), "--as", "big"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.err.contains("it has 2 files that may be prompts or belong to skills, and 5 files left out"),
+        "{ran:?}"
+    );
+    assert!(desk.ok(&["get", "big-a"]).contains("Hi.\n"));
+    // A skill that is too large itself is refused, with the folders that may be taken.
+    let files: Vec<(&str, &str, &str)> = site.iter().map(|name| ("100644", name.as_str(), full.as_str())).collect();
+    let large = upstream.tree(&[&files[..], &[("100644", "SKILL.md", &skill)]].concat());
+    upstream.commit_entries(&[("40000", "large", &large), ("40000", "skills", &skills)]);
+    let said = Desk::with_manifest(COMMENTED).fail(&["add", &upstream.url(), "--as", "big"]);
+    assert!(
+        said.contains("larger than 64 MiB together\nhelp: name one of its folders with `--path`: `large`, `skills`"),
+        "{said}"
+    );
+}
+
+#[test]
+fn contents_are_listed_before_anything_is_added() {
+    let marketplace = r#"{ "plugins": [{ "name": "pr", "source": "./plugins/pr" }] }"#;
+    let upstream = Repository::new(&[
+        (".claude-plugin/marketplace.json", marketplace),
+        ("plugins/pr/commands/fix.md", "Fix"),
+        ("plugins/pr/agents/reviewer.md", "---\nname: reviewer\n---\nReview"),
+        ("skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads.\n---\nRead it.\n"),
+        ("README.md", "x"),
+    ]);
+    let desk = Desk::with_manifest(COMMENTED);
+    let ran = desk.run(&["add", &upstream.url(), "--list"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let lines: Vec<Vec<&str>> = ran.out.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(
+        lines,
+        [
+            vec!["plugin", "pr", "./plugins/pr"],
+            vec!["agent-skills", "skills/pdf/SKILL.md"],
+            vec!["claude-commands", "plugins/pr/commands/fix.md"],
+            vec!["agent", "plugins/pr/agents/reviewer.md"],
+        ]
+    );
+    assert!(ran.err.contains("note: 1 agent not served: `format: [auto, agents]` serves them too"), "{ran:?}");
+    assert_eq!(fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), COMMENTED);
+    let below = desk.ok(&["add", &upstream.url(), "--path", "plugins/pr", "--list"]);
+    assert!(below.contains("commands/fix.md") && !below.contains("pdf"), "{below}");
+    let folder = desk.run(&["add", upstream.path().to_str().unwrap(), "--list"]);
+    assert_eq!(folder.out, ran.out);
+    desk.ok(&["add", &upstream.url(), "--all", "--as", "m"]);
+    assert_eq!(desk.ok(&["get", "m-fix"]).trim(), "Fix");
+    assert!(fs::read_to_string(desk.folder.join("folio.yaml")).unwrap().contains("format: auto"));
 }
 
 #[test]

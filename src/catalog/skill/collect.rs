@@ -14,7 +14,7 @@ use crate::digest::sha256;
 use crate::files::{FileEntry, Folder, Globs, WalkOutcome, mime_of, rfc3339};
 use crate::load::LoadedPack;
 use crate::manifest;
-use crate::pack_format::{ImportedSkill, README_GLOB};
+use crate::pack_format::ImportedSkill;
 use crate::yaml::{Location, Spanned};
 
 use super::front_matter::{SkillRules, check_front_matter};
@@ -342,7 +342,7 @@ fn open_skills_dir<'a>(
         compiler.report_missing_path(dir, dir.location, format!("no such folder: `{}`", dir.value));
         return None;
     };
-    let walked = walk_skills(&folder, &[], dir.location, compiler)?;
+    let walked = walk_skills(&folder, dir.location, compiler)?;
     let mut opened = SkillsDir {
         folder,
         path,
@@ -363,7 +363,7 @@ fn open_imported_pack<'a>(
     compiler: &mut Compiler<'_>,
 ) -> Option<SkillsDir<'a>> {
     let folder = pack.pack.folder.clone();
-    let mut walked = walk_skills(&folder, &[README_GLOB], pack.at, compiler)?;
+    let mut walked = walk_skills(&folder, pack.at, compiler)?;
     let skills: HashSet<&str> = pack.imported_skills.iter().map(|skill| skill.folder.as_str()).collect();
     walked.files.retain(|entry| is_below_any(&entry.path, |folder| skills.contains(folder)));
     walked.folders.retain(|folder| is_below_any(&format!("{folder}/"), |folder| skills.contains(folder)));
@@ -378,8 +378,8 @@ fn open_imported_pack<'a>(
     Some(opened)
 }
 
-fn walk_skills(folder: &Folder, excluded: &[&str], at: Location, compiler: &mut Compiler<'_>) -> Option<WalkOutcome> {
-    let globs = Globs::new(&["**/*"], &[EXCLUDED_GLOBS, excluded].concat()).ok()?.with_hidden_without_links();
+fn walk_skills(folder: &Folder, at: Location, compiler: &mut Compiler<'_>) -> Option<WalkOutcome> {
+    let globs = Globs::new(&["**/*"], EXCLUDED_GLOBS).ok()?.with_hidden_without_links();
     match folder.walk_outcome(&globs, MAX_FILES_PER_DIR) {
         Ok(walked) => Some(walked),
         Err(error) => {

@@ -6,6 +6,7 @@ use anyhow::ensure;
 
 use super::add_source::locate;
 use super::args::AddArgs;
+use super::pack_contents;
 use super::project::{PackProject, PacksToResolve, print_failure};
 use crate::catalog::{BuildOutcome, build};
 use crate::cli::manifest::ManifestFile;
@@ -20,6 +21,9 @@ use crate::yaml::{InsertError, NewEntry, flow_scalar, insert_entry};
 /// Adds a pack to a manifest, if the manifest is as good with it.
 pub(crate) fn run(arguments: &AddArgs, output: &Output) -> anyhow::Result<Exit> {
     let project = PackProject::open(&arguments.file, output)?;
+    if arguments.list {
+        return pack_contents::list(arguments, &project).or_else(|error| Ok(print_failure(&error, output)));
+    }
     let target = ManifestFile::find(&arguments.file)?;
     let draft = match PackDraft::new(arguments, &project) {
         Ok(draft) => draft,
@@ -82,7 +86,9 @@ impl Addition<'_> {
         project.write_lock(&lock)?;
         target.write(&text)?;
         project.output.print(&self.summary(&lock, &before, &after))?;
-        tell_warnings(&after.report.without_those_of(&before.report), project.output);
+        let new = after.report.without_those_of(&before.report);
+        tell_warnings(&new, project.output);
+        tell_unserved(&new, project.output);
         let key = &draft.key;
         if let Some(url) = &draft.unlocked_repository {
             project.output.eprint(&format!(
@@ -149,6 +155,14 @@ fn tell_warnings(new: &Report, output: &Output) {
     }
 }
 
+/// Says what the pack has that is not served.
+fn tell_unserved(new: &Report, output: &Output) {
+    for note in new.diagnostics().iter().filter(|note| note.severity == Severity::Note && note.code == Code::Unused) {
+        let help = note.help.iter().map(|help| format!(": {help}")).collect::<String>();
+        output.eprint(&format!("note: {}{help}\n", note.message));
+    }
+}
+
 /// Says what of a pack needs a grant that it does not have.
 fn warn_of_missing_grants(before: &Report, after: &Report, output: &Output) {
     let count =
@@ -184,7 +198,9 @@ impl PackDraft {
             [item] => flow_scalar(item),
             items => format!("[{}]", items.iter().map(|item| flow_scalar(item)).collect::<Vec<_>>().join(", ")),
         };
-        if !arguments.format.is_empty() {
+        if arguments.all {
+            keys.push(("format", flow_scalar("auto")));
+        } else if !arguments.format.is_empty() {
             keys.push(("format", list(&arguments.format)));
         }
         keys.extend(arguments.prefix.as_ref().map(|prefix| ("prefix", flow_scalar(prefix))));

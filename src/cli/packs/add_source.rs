@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use url::Url;
 
 use super::args::AddArgs;
 use super::project::PackProject;
 use crate::diagnostic::{one_line, quote_names};
-use crate::files::expand_home;
+use crate::files::{Folder, Globs, expand_home};
 use crate::pack_source::{
     ArchiveListing, ArchiveSource, GitSource, MARKETPLACE_FILE, PackSource, Plugin, PluginSource, RepositoryListing,
     SourceError, archive_sha256, check_archive_folder, check_archive_url, check_folder, check_sha256, list_archive,
@@ -17,6 +17,10 @@ use crate::pack_source::{
 };
 use crate::yaml::flow_scalar;
 
+/// How many files of a folder are listed.
+const MAX_LISTED_FILES: usize = 200_000;
+/// How large a marketplace may be.
+const MAX_MARKETPLACE_BYTES: u64 = 16 << 20;
 /// How many names a message shows.
 const MAX_SHOWN: usize = 20;
 /// How the names of archives end.
@@ -80,8 +84,7 @@ pub(super) fn locate(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::
         ensure!(arguments.rev.is_none(), "`--rev` is for repositories, but `{}` is an archive", one_line(named));
         return NewArchive::open(url, arguments, project)?.locate(arguments, project);
     }
-    let is_folder = named.starts_with(['.', '/', '~']) || (!named.contains("://") && Path::new(named).is_dir());
-    if is_folder {
+    if is_folder(named) {
         ensure!(arguments.rev.is_none(), "`--rev` is for repositories, but `{}` is a folder", one_line(named));
         ensure!(
             arguments.name.is_none(),
@@ -96,6 +99,55 @@ pub(super) fn locate(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::
     let skills_folder = source.path.clone();
     let place = find_named(name, &PackListing { url: &source.url, paths, marketplace, skills_folder })?;
     place.into_source(PackSource::Git(source))
+}
+
+/// What the command line names has, as `--list` shows it.
+pub(super) struct SourceFiles {
+    /// The last name of the source.
+    pub(super) name: String,
+    /// The paths of all files below `--path`.
+    pub(super) paths: Vec<String>,
+    pub(super) plugins: Vec<Plugin>,
+}
+
+/// The files of what the command line names.
+pub(super) fn list_files(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::Result<SourceFiles> {
+    let named = arguments.source.as_str();
+    if let Some(url) = archive_url(arguments)? {
+        let ArchiveListing { paths, root_folder, file } = NewArchive::open(url, arguments, project)?.listing;
+        let inside = root_folder.map(|root_folder| format!("{root_folder}/")).unwrap_or_default();
+        let paths = paths.iter().map(|path| path.strip_prefix(&inside).unwrap_or(path).to_owned()).collect();
+        return Ok(SourceFiles::below(arguments, last_name(named), paths, file));
+    }
+    if is_folder(named) {
+        let folder = Folder::open(&expand_home(Path::new(named)))?;
+        let globs =
+            Globs::new(&["**/*"], &["**/.git/**", "**/node_modules/**"]).map_err(|error| anyhow!(error.message))?;
+        let files = folder.walk(&globs.with_hidden_without_links(), MAX_LISTED_FILES)?;
+        let marketplace = folder.read(Path::new(MARKETPLACE_FILE), MAX_MARKETPLACE_BYTES).ok();
+        let paths = files.into_iter().map(|file| file.path).collect();
+        return Ok(SourceFiles::below(arguments, last_name(named), paths, marketplace));
+    }
+    let source = git_source(arguments)?;
+    let RepositoryListing { paths, text } = project.list_repository(&source, MARKETPLACE_FILE)?;
+    Ok(SourceFiles::below(arguments, last_name(&source.url), paths, text))
+}
+
+impl SourceFiles {
+    fn below(arguments: &AddArgs, name: &str, paths: Vec<String>, marketplace: Option<Vec<u8>>) -> SourceFiles {
+        let name = name.strip_suffix(".git").unwrap_or(name).to_owned();
+        let Some(path) = &arguments.path else {
+            let plugins = marketplace.map(|text| plugins(&text)).unwrap_or_default();
+            return SourceFiles { name, paths, plugins };
+        };
+        let inside = format!("{}/", path.trim_start_matches("./").trim_end_matches('/'));
+        let paths = paths.iter().filter_map(|path| path.strip_prefix(&inside)).map(str::to_owned).collect();
+        SourceFiles { name: last_name(path).to_owned(), paths, plugins: Vec::new() }
+    }
+}
+
+fn is_folder(named: &str) -> bool {
+    named.starts_with(['.', '/', '~']) || (!named.contains("://") && Path::new(named).is_dir())
 }
 
 /// The URL of an archive, if the command line names one.

@@ -11,6 +11,8 @@ Examples:
   folio add acme/docs                     a repository on GitHub, in the folder that you are in
   folio add https://git.example/docs.git --rev v1.2.0 --path prompts --as docs
   folio add anthropics/skills pdf         one skill, or one plugin of a marketplace
+  folio add wshobson/agents --list        what is there: plugins, skills, commands, agents
+  folio add wshobson/agents --all         all plugins of a marketplace as one pack
   folio add ./packs/review --allow exec   a folder below that of the manifest
   folio add https://example.com/docs-1.2.0.tar.gz --as docs    an archive: .tar.gz, .tgz, .tar or .zip
 
@@ -67,6 +69,12 @@ pub struct AddArgs {
     pub source: String,
     /// A skill of the repository or the archive, or a plugin of its marketplace
     pub name: Option<String>,
+    /// Write nothing: print what SOURCE has, one file or plugin on a line
+    #[arg(long, conflicts_with_all = ["name", "key", "format", "prefix", "allow", "all"])]
+    pub list: bool,
+    /// All plugins of a marketplace that are in its repository, as one pack
+    #[arg(long, conflicts_with_all = ["name", "format"])]
+    pub all: bool,
     /// The key of the pack [default: NAME, else the last name of SOURCE]
     #[arg(long = "as", value_name = "KEY")]
     pub key: Option<String>,

@@ -7,6 +7,7 @@ pub(super) mod fetch;
 mod file_text;
 mod grant_uses;
 pub(super) mod lock;
+mod pack_contents;
 mod project;
 pub(super) mod remove;
 pub(super) mod trust;

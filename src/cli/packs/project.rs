@@ -12,12 +12,12 @@ use crate::cli::process::{build_runtime, new_world};
 use crate::cli::text_file::{check_replaceable, create_text, remove_text, replace_text};
 use crate::cli::{Exit, Output};
 use crate::compile::FileBuffers;
-use crate::diagnostic::{Code, Report, Severity, nearest, one_line, quote_names};
+use crate::diagnostic::{Code, Report, Severity, count_noun, nearest, one_line, quote_names};
 use crate::load::{EnvSource, LoadedPacks, LockablePack, ManifestLocation, load_buffers};
 use crate::pack_source::{
     ArchiveDownloads, ArchivePackError, ArchiveSource, GitAccess, GitSource, LOCK_NAME, LockedPack, PackCache,
-    PackHosts, PackLock, PackSource, PackTree, RepositoryListing, archive_sha256, fetch_pack, list_repository,
-    remote_commit, suspicious_files, unpack_archive,
+    PackHosts, PackLock, PackSource, PackTree, RepositoryListing, UnpackedArchive, archive_sha256, fetch_pack,
+    list_repository, remote_commit, suspicious_files, unpack_archive,
 };
 use crate::world::{ProxyVariables, RealWorld};
 
@@ -223,6 +223,7 @@ impl<'o> PackProject<'o> {
                     tree: fetched.tree,
                     skipped: fetched.skipped,
                     skipped_noun,
+                    unserved: fetched.unserved,
                 }
             }
             PackSource::Archive(source) => self.fetch_archive(lockable, source)?,
@@ -244,7 +245,8 @@ impl<'o> PackProject<'o> {
             lockable.key
         );
         let unpacked = unpack_archive(&bytes, source.path.as_deref())?;
-        Ok(FetchedFiles { commit: None, tree: unpacked.tree, skipped: unpacked.skipped, skipped_noun: "links" })
+        let UnpackedArchive { tree, skipped, unserved } = unpacked;
+        Ok(FetchedFiles { commit: None, tree, skipped, skipped_noun: "links", unserved })
     }
 
     fn warn_of_fetched_files(&self, key: &str, fetched: &FetchedFiles) {
@@ -254,6 +256,12 @@ impl<'o> PackProject<'o> {
             let names = names.join("`, `");
             let noun = fetched.skipped_noun;
             self.output.eprint(&format!("warning: pack `{key}`: left out {noun}: `{names}`{more}\n"));
+        }
+        if fetched.unserved > 0 {
+            let (kept, left_out) = (count_noun(fetched.tree.len(), "file"), count_noun(fetched.unserved, "file"));
+            self.output.eprint(&format!(
+                "note: pack `{key}` is larger than a pack may be: it has {kept} that may be prompts or belong to skills, and {left_out} left out\n"
+            ));
         }
         let suspicious = suspicious_files(&fetched.tree);
         for line in suspicious.iter().take(MAX_SHOWN) {
@@ -324,6 +332,8 @@ struct FetchedFiles {
     /// What is left out, and what that is.
     skipped: Vec<String>,
     skipped_noun: &'static str,
+    /// How many files are left out because no format serves them.
+    unserved: usize,
 }
 
 /// Says why packs are not what they should be.
