@@ -145,7 +145,9 @@ pub(super) fn load(
         let unserved = unserved_files(&imported_pack.place(), left, names.contains(&PackFormatName::Agents));
         unserved.iter().for_each(|files| note_unserved(files, &imported_pack, load_context));
     }
-    if found.prompts.is_empty() && found.skills.is_empty() && !report_marketplace(&imported_pack, load_context) {
+    // Where `auto` is written, all plugins of a marketplace were looked through.
+    let is_empty = found.prompts.is_empty() && found.skills.is_empty();
+    if is_empty && (is_auto || !report_marketplace(&imported_pack, load_context)) {
         report_no_prompts(&matcher, reference, &imported_pack, load_context);
     }
     let (imported_prompts, imported_skills) = name_and_select(found, &imported_pack, reference, load_context);
@@ -309,7 +311,10 @@ fn report_no_prompts(
         (&imported_pack.path.value, if manifest.is_some() { "no `folio.yaml` or prompts" } else { "no prompts" });
     let help = match manifest.and_then(|_| manifest_below(&imported_pack.folder)) {
         Some(below) => format!("there is `{below}`: give its folder as `path`"),
-        None => format!("looked for {}; `format` names the format of other files", expected_globs.join(", ")),
+        None => format!(
+            "looked for {}; `format` names the format of other files: `agents` reads Markdown with a `name`, `claude-commands` any",
+            expected_globs.join(", ")
+        ),
     };
     load_context
         .report

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::agent_skills::{SKILL_FILE, folder_of};
+use super::agents::AGENT_GLOBS;
 use super::unserved_files::unserved_globs;
 use super::{EXCLUDED_GLOBS, FORMATS, PackFormat};
 use crate::files::{GlobError, Globs};
@@ -83,9 +84,11 @@ pub struct AssignedFiles {
     pub left: Vec<String>,
 }
 
-/// Those of some paths that a format may read or serve: what its globs name, and every file of a skill.
-pub fn served_paths<'p>(paths: &[&'p str]) -> HashSet<&'p str> {
-    let globs: Vec<&str> = FORMATS.iter().flat_map(|(_, format)| format.globs()).copied().collect();
+/// Those of some paths that a format may read or serve: what its globs name, or only what is found without a name of the format
+/// (`is_auto`), and every file of a skill.
+pub fn served_paths<'p>(paths: &[&'p str], is_auto: bool) -> HashSet<&'p str> {
+    let globs = FORMATS.iter().flat_map(|(_, format)| if is_auto { format.auto_globs() } else { format.globs() });
+    let globs: Vec<&str> = globs.chain(AGENT_GLOBS).copied().collect();
     let globs = Globs::new(&globs, EXCLUDED_GLOBS).map(Globs::with_hidden_without_links);
     let skill_files = paths.iter().filter(|path| path.rsplit('/').next() == Some(SKILL_FILE));
     let skills: HashSet<&str> = skill_files.map(|path| folder_of(path)).collect();

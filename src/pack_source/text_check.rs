@@ -2,6 +2,7 @@
 
 use super::tree::PackTree;
 use crate::diagnostic::mark_hidden;
+use crate::files::mime_by_name;
 
 /// How the pointer to a file of Git LFS begins.
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
@@ -41,6 +42,13 @@ fn utf16_text(bytes: &[u8]) -> Option<String> {
     String::from_utf16(&units).ok()
 }
 
+/// Whether a file is a font, a picture or the like by its name, in which such bytes are no characters.
+fn is_media(path: &str) -> bool {
+    let media = mime_by_name(path).unwrap_or_default();
+    ["font/", "image/", "audio/", "video/"].iter().any(|kind| media.starts_with(kind) && media != "image/svg+xml")
+        || media == "application/pdf"
+}
+
 fn hidden_in_name(path: &str) -> Option<String> {
     let (_, hidden, _) = mark_hidden(path).find(|(_, _, hides)| *hides)?;
     let shown: String = mark_hidden(path).filter(|(_, _, hides)| !hides).map(|(_, character, _)| character).collect();
@@ -51,7 +59,7 @@ fn describe(path: &str, bytes: &[u8]) -> Option<String> {
     if bytes.starts_with(LFS_POINTER) && bytes.len() <= MAX_POINTER_BYTES {
         return Some(format!("`{path}` is a pointer of Git LFS: the file itself is not in the repository"));
     }
-    let text = text_of(bytes)?;
+    let text = text_of(bytes).filter(|_| !is_media(path))?;
     // A byte order mark at the start is none of the text.
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let moves_cursor = |character: char| character.is_ascii_control() && !"\t\n\u{c}\r".contains(character);
@@ -75,6 +83,8 @@ mod tests {
         let utf16: Vec<u8> = "\u{feff}a\n\u{202e}".encode_utf16().flat_map(u16::to_le_bytes).collect();
         assert_eq!(found(&utf16).as_deref(), Some("`a:2` contains hidden Unicode (U+202E)"));
         assert_eq!(found("\u{feff}a\r\n\tb\u{c}".as_bytes()), None);
+        assert_eq!(describe("a.ttf", b"\0\x01 a font"), None);
+        assert!(describe("a.svg", b"<svg>\x1b").is_some() && describe("a.md", b"\x01").is_some());
         assert_eq!(found(b"\x89PNG\r\n\x1a\n\0\0\0\x1b\xe2\x80\xae\xff\xff\xff"), None);
     }
 }

@@ -96,11 +96,15 @@ pub(super) fn check_files<'p>(files: &[(&'p str, u64)]) -> Result<Option<HashSet
     if !error.is_limit() || paths.iter().any(|path| MANIFEST_NAMES.contains(path)) {
         return Err(error);
     }
-    let served = served_paths(&paths);
-    let is_kept = |path: &str| served.contains(path) || path == MARKETPLACE_FILE;
-    if !served.is_empty() && check(&is_kept).is_ok() {
-        return Ok(Some(paths.into_iter().filter(|path| is_kept(path)).collect()));
+    // The widest choice that fits: what a format may read where it is named, or what is found without that.
+    for is_auto in [false, true] {
+        let served = served_paths(&paths, is_auto);
+        let is_kept = |path: &str| served.contains(path) || path == MARKETPLACE_FILE;
+        if !served.is_empty() && check(&is_kept).is_ok() {
+            return Ok(Some(paths.into_iter().filter(|path| is_kept(path)).collect()));
+        }
     }
+    let served = served_paths(&paths, true);
     let folders = served.iter().filter_map(|path| path.split_once('/')).map(|(folder, _)| folder.to_owned());
     let folders: Vec<String> = folders.collect::<BTreeSet<_>>().into_iter().take(MAX_SHOWN_FOLDERS).collect();
     Err(if folders.is_empty() { error } else { TreeError::TooLargeAsAWhole { error: Box::new(error), folders } })
