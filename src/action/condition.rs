@@ -1,42 +1,31 @@
-//! Conditions of steps and argv elements: the name of an argument, or exactly one `{{…}}`.
+//! Conditions and lists of steps and argv elements: the name of an argument, or exactly one `{{…}}`.
 
-use crate::action::ActionError;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::template::{ConditionSlot, Scope, Shape, Template, is_truthy};
+use crate::template::{ConditionSlot, ListSlot, Shape, Template};
 use crate::value_types::is_identifier;
 use crate::yaml::Spanned;
 
-pub(super) enum CompiledCondition {
-    /// The name of an argument.
-    Argument(String),
-    /// Exactly one `{{…}}`.
-    Template(Template<ConditionSlot>),
-}
-
-impl CompiledCondition {
-    /// Compiles a condition.
-    pub(super) fn compile(text: &Spanned<String>, exposure: Exposure, compiler: &mut Compiler<'_>) -> Option<Self> {
-        if is_identifier(text) {
-            return argument_shape(text, compiler).map(|_| CompiledCondition::Argument(text.value.clone()));
-        }
-        if let Some(template) = comparison(text) {
-            let quoted = format!("\"{template}\"");
-            compiler
-                .error(Code::BadValue, text.location, "invalid condition, expected exactly one `{{…}}`")
-                .help(format!("write `{quoted}`"))
-                .fix(text.location.span(), quoted);
-            return None;
-        }
-        compiler.template(text, exposure).map(CompiledCondition::Template)
+/// Compiles a condition.
+pub(super) fn compile_condition(
+    text: &Spanned<String>,
+    exposure: Exposure,
+    compiler: &mut Compiler<'_>,
+) -> Option<Template<ConditionSlot>> {
+    if is_identifier(text) {
+        argument_shape(text, compiler)?;
+        let template = format!("{{{{arguments.{}}}}}", text.value);
+        return compiler.template(&Spanned::new(template, text.location), exposure);
     }
-
-    pub(super) fn holds(&self, scope: &Scope) -> Result<bool, ActionError> {
-        match self {
-            CompiledCondition::Argument(name) => Ok(scope.get(&["arguments", name]).is_some_and(is_truthy)),
-            CompiledCondition::Template(template) => Ok(template.render(scope)?),
-        }
+    if let Some(template) = comparison(text) {
+        let quoted = format!("\"{template}\"");
+        compiler
+            .error(Code::BadValue, text.location, "invalid condition, expected exactly one `{{…}}`")
+            .help(format!("write `{quoted}`"))
+            .fix(text.location.span(), quoted);
+        return None;
     }
+    compiler.template(text, exposure)
 }
 
 /// The template that compares as `x == 'a'` and `x != 'a'` do elsewhere.
@@ -54,14 +43,14 @@ fn comparison(text: &str) -> Option<String> {
 }
 
 /// The shape of an argument that is referenced by its bare name, as in `if: NAME`.
-pub(super) fn argument_shape(name: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Shape> {
+fn argument_shape(name: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Shape> {
     let arguments = match compiler.scope_shape.get("arguments").cloned() {
         Some(Shape::Object(arguments) | Shape::Open(arguments)) => arguments,
         Some(_) => return Some(Shape::Any),
         None => std::sync::Arc::default(),
     };
-    let found = arguments.get(&name.value).cloned();
-    if found.is_none() {
+    let shape = arguments.get(&name.value).cloned();
+    if shape.is_none() {
         let diagnostic =
             compiler.error(Code::UnknownVariable, name.location, format!("unknown argument `{}`", name.value));
         diagnostic.did_you_mean(name, name.location.span(), arguments.keys().map(String::as_str));
@@ -69,5 +58,29 @@ pub(super) fn argument_shape(name: &Spanned<String>, compiler: &mut Compiler<'_>
             diagnostic.help("write the name of an argument, such as `verbose`, or exactly one `{{…}}`");
         }
     }
-    found
+    shape
+}
+
+/// Compiles the list of an `each`, and returns the shape of its items.
+pub(super) fn compile_list(list: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<(Template<ListSlot>, Shape)> {
+    let mut text = list.clone();
+    if is_identifier(list) {
+        argument_shape(list, compiler)?;
+        text.value = format!("{{{{{}}}}}", list.value);
+    }
+    let template: Template<ListSlot> = compiler.template(&text, Exposure::Private)?;
+    let shape = template.single_path().and_then(|path| compiler.scope_shape.shape_at(path));
+    match shape {
+        Some(Shape::List(item)) => Some((template, *item)),
+        None | Some(Shape::Any) => Some((template, Shape::Any)),
+        Some(other) => {
+            let message = format!("invalid `each`, expected a list, and `{}` is {}", text.value, other.describe());
+            let help = match other {
+                Shape::Text => "use `lines` or `split` to turn text into a list",
+                _ => "write the value of a list, such as `{{steps.ID.json}}`",
+            };
+            compiler.error(Code::WrongType, text.location, message).help(help);
+            None
+        }
+    }
 }

@@ -33,7 +33,7 @@ fn report(text: &Spanned<String>, compiler: &mut Compiler<'_>) {
 /// Warns of a header, a parameter or a variable of a program that is a credential by its name, without a variable.
 pub(in crate::action) fn warn_literal_field(name: &str, text: &Spanned<String>, compiler: &mut Compiler<'_>) {
     let is_authorization =
-        ["authorization", "proxy-authorization"].iter().any(|known| name.eq_ignore_ascii_case(known));
+        ["authorization", "proxy-authorization"].iter().any(|header| name.eq_ignore_ascii_case(header));
     let is_none = ABSENT_CREDENTIALS.contains(&text.as_str()) || is_path(text);
     if is_authorization || (is_credential_field(name, text) && !is_none) {
         warn_literal_credential(text, compiler);

@@ -1,34 +1,17 @@
-//! The actions of `run`: one file each, listed in the table `actions!`.
+//! The actions of `run`, listed in the table `actions!`.
 //!
-//! A row of the table gives an action its key in the manifest, its schema and hover text, its checks and its work. What
-//! is not here: how programs are started and requests sent (world/), and what an outcome becomes in an answer (catalog/).
+//! A row of the table gives an action its key in the manifest, its schema and hover text, its checks and its work. An
+//! action is given its context (context/), and steps are compiled and run in order (run/). What is not here: how programs
+//! are started and requests sent (world/), and what an outcome becomes in an answer (catalog/).
 
-mod arg_max;
-mod checkpoint;
-mod client;
-mod code_injection;
 mod condition;
 mod csv;
-mod pack_entries;
-mod exit_messages;
-mod imported_step;
 mod literal_credential;
-mod entry_invocation;
-mod sibling_keys;
-mod on_fail;
-mod outcome;
 mod parse;
-mod program;
-mod repeat;
-mod compile_run;
-mod run_limits;
-mod run_plan;
-mod sandbox;
 mod select;
-mod shell_syntax;
-mod stdin;
-mod stream_progress;
-mod working_folder;
+mod sibling_keys;
+
+mod context;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -38,26 +21,25 @@ use crate::template::Shape;
 use crate::yaml::{Location, Spanned};
 
 pub use ask::{DeclaredQuestion, DeclaredQuestionKind, ask_roots, is_roots_list};
-pub use checkpoint::{Checkpoint, PendingQuestions};
-pub use client::{
+pub use context::checkpoint::{Checkpoint, PendingQuestions};
+pub use context::client::{
     AskError, ChangeNotification, ClientCapability, ClientQuestion, ClientUse, LogNotification, McpClient, NoClient,
     ProgressUpdate, QuestionKind, QuestionRound,
 };
-pub use code_injection::{ValueUse, may_run_code, takes_values_behind, value_use};
-pub use compile_run::{Run, RunCompilation};
+pub use context::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, RunContext};
+pub use context::pack_entries::{ArgumentTemplates, EntryFuture, EntryReference, PackEntries};
 pub use csv::{CsvFault, CsvFields};
 pub use file::check_folder;
 pub use http::{check_connection, is_header_name, is_reserved_header};
-pub use imported_step::ImportedRunBuilder;
 pub use literal_credential::{LITERAL_CREDENTIAL, LITERAL_CREDENTIAL_HELP, has_literal_credential};
 pub use log::LogLevel;
 pub use notify::ListKind;
-pub use outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, RunContext};
-pub use pack_entries::{ArgumentTemplates, EntryFuture, EntryReference, PackEntries};
-pub use run_limits::RunLimits;
-pub use run_plan::{InvokedEntry, RunOutcome, RunPlan};
+pub use program::code_injection::{ValueUse, may_run_code, takes_values_behind, value_use};
+pub use run::compile_run::{Run, RunCompilation};
+pub use run::imported_step::ImportedRunBuilder;
+pub use run::run_limits::RunLimits;
+pub use run::run_plan::{InvokedEntry, RunOutcome, RunPlan};
 pub use select::{SelectError, SelectExpression};
-pub use stdin::StepStdouts;
 
 /// An action: its notation in the manifest, its checks and its work.
 pub trait ActionKind: Sized + Send + Sync {
@@ -174,15 +156,15 @@ macro_rules! actions {
             pub parallel: Option<Spanned<u32>>,
             /// What a failure does: `continue` goes on with the next step or item, and `{{steps.ID.error.text}}` says why. The
             /// default is `stop`.
-            #[schemars(with = "Option<on_fail::OnFail>")]
-            pub on_fail: Option<Spanned<on_fail::OnFail>>,
+            #[schemars(with = "Option<run::on_fail::OnFail>")]
+            pub on_fail: Option<Spanned<run::on_fail::OnFail>>,
             /// The error messages of exit codes, templates with the names `stdout stderr exit json`:
             /// `{ 1: "no branch {{name}}" }`; `default` is for every other failure.
             #[schemars(with = "indexmap::IndexMap<String, String>")]
             pub on_exit: crate::value_types::NamedMap<Spanned<String>>,
             /// The standard input of the program: a template, `{ file: … }`, or `{ from: ID }` for exactly the bytes that an
             /// earlier step wrote to its stdout.
-            pub stdin: Option<Spanned<stdin::StdinSpec>>,
+            pub stdin: Option<Spanned<program::stdin::StdinSpec>>,
             /// The working folder of the program: a path of the pack, or exactly one `{{env.NAME}}`, `{{workspace}}`, or an
             /// argument with `within`, such as `"{{dir}}"`.
             pub cwd: Option<Spanned<String>>,
@@ -197,8 +179,8 @@ macro_rules! actions {
             pub parse: Option<Spanned<parse::ParseFormat>>,
             /// What becomes of stdout while the program runs: `progress` sends the latest line as a progress message to a client
             /// that sent a progress token.
-            #[schemars(with = "Option<stream_progress::StreamTarget>")]
-            pub stream: Option<Spanned<stream_progress::StreamTarget>>,
+            #[schemars(with = "Option<program::stream_progress::StreamTarget>")]
+            pub stream: Option<Spanned<program::stream_progress::StreamTarget>>,
             /// What the program may reach: `{ read: [data], write: [out], network: none }`.
             pub sandbox: Option<Spanned<crate::value_types::Sandbox>>,
             /// How long to wait for the answers. The default is 5m.
@@ -220,14 +202,10 @@ macro_rules! actions {
 
             /// The shape of its outcome.
             pub fn outcome_shape(&self) -> Shape {
-                let one = on_fail::shape_with_error(self.action_shape(), self.on_fail.as_deref().copied());
-                if self.each.is_some() { Shape::list(one) } else { one }
-            }
-
-            /// The shape of the outcome of its action.
-            fn action_shape(&self) -> Shape {
-                $(if let Some(spec) = &self.$key { return <$type>::outcome_shape_of(&spec.value); })+
-                Shape::Any
+                let shapes = [$(self.$key.as_ref().map(|spec| <$type>::outcome_shape_of(&spec.value))),+];
+                let shape = shapes.into_iter().flatten().next().unwrap_or(Shape::Any);
+                let shape = run::on_fail::shape_with_error(shape, self.on_fail.as_deref().copied());
+                if self.each.is_some() { Shape::list(shape) } else { shape }
             }
 
             /// The entry of this server that its action names.
@@ -288,35 +266,34 @@ macro_rules! actions {
 // To add an action, implement `ActionKind` in a file of its own and add three lines: its `mod` here, and its doc comment
 // and row in the table below.
 mod ask;
-mod exec;
+mod entries;
 mod fail;
 mod file;
 mod http;
 mod log;
 mod notify;
+mod program;
 mod progress;
-mod prompt;
-mod read;
-mod script;
 mod set;
 mod sleep;
-mod tool;
+
+mod run;
 
 actions! {
     /// Runs a program with a list of arguments, without a shell: `[git, log, "{{branch}}"]`.
-    exec Exec(exec::ExecAction),
+    exec Exec(program::exec::ExecAction),
     /// Runs a script, whose values are environment variables, not templates: `{ shell: sh, text: 'wc -l "$path"' }`.
-    script Script(script::ScriptAction),
+    script Script(program::script::ScriptAction),
     /// Sends an HTTP request: `{ url: "https://api.example.com/items" }`.
     http Http(http::HttpAction),
     /// Reads, lists or changes files below one of `folders`: `{ read: "{{name}}.md", in: notes }`.
     file File(file::FileAction),
     /// Calls another tool of this server: its name, or `{ name: search, arguments: { q: "{{q}}" } }`.
-    tool Tool(tool::ToolAction),
+    tool Tool(entries::ToolAction),
     /// Reads a resource of this server, by its URI (a template).
-    read Read(read::ReadAction),
+    read Read(entries::ReadAction),
     /// Renders a prompt of this server: its name, or `{ name: review, arguments: { diff: "{{diff}}" } }`.
-    prompt Prompt(prompt::PromptAction),
+    prompt Prompt(entries::PromptAction),
     /// Asks the client one round of questions: `{ name: { elicit: { message: Who?, schema: { who: {} } } } }`.
     ask Ask(ask::AskAction),
     /// Sends a log message to the client, if it asked for its level: a text, or `{ level: warning, data: "{{who}}" }`.

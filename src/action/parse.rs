@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::context::outcome::{ActionError, OutcomeBody, parse_body};
 use super::csv::{CsvFault, CsvFields};
-use super::outcome::{ActionError, OutcomeBody, parse_body};
 use crate::budget::{self, Budget, BudgetExceeded, MAX_MEMORY, json_memory_size};
 use crate::world::CapturedBytes;
 use crate::yaml::Spanned;
@@ -113,7 +113,7 @@ impl OutputFormat {
             OutputFormat::Fixed(ParseFormat::Lines) => parse_lines,
         };
         if bytes.is_truncated() {
-            return Err(ActionError::TruncatedOutput { missing: bytes.missing_bytes, limit });
+            return Err(ActionError::truncated("output", bytes, limit));
         }
         let text = bytes.text().ok_or_else(|| ActionError::message("invalid output: not UTF-8".to_owned()))?;
         let list = Value::Array(parse_items(text)?);

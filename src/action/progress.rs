@@ -74,10 +74,10 @@ impl ActionKind for ProgressAction {
     }
 }
 
-fn compile_number(written: &Spanned<Scalar>, compiler: &mut Compiler<'_>) -> Option<Template<JsonSlot>> {
-    let text = written.to_text();
+fn compile_number(number: &Spanned<Scalar>, compiler: &mut Compiler<'_>) -> Option<Template<JsonSlot>> {
+    let text = number.to_text();
     if !text.contains("{{") && text.parse::<f64>().is_err() {
-        compiler.error(Code::WrongType, written.location, "expected a number, or a template that gives one");
+        compiler.error(Code::WrongType, number.location, "expected a number, or a template that gives one");
     }
     compiler.template(&text, Exposure::Client)
 }

@@ -11,7 +11,7 @@ use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::template::Shape;
 use crate::value_types::{Json, NamedMap, is_identifier};
-use crate::yaml::{Location, Spanned};
+use crate::yaml::Spanned;
 
 /// Values by name: JSON whose strings are templates, such as `{ limit: 20, who: "{{trim name}}" }`. A string that is
 /// exactly one `{{…}}` keeps the type of its value. `{ select: "[].name", from: "{{steps.list.json}}" }` is what a
@@ -102,7 +102,11 @@ impl NamedValue {
         let select = Spanned::new(select.to_owned(), select_at);
         let selection = SelectExpression::compile(&select, compiler);
         let from_at = place("/from", compiler);
-        warn_of_text(from, from_at, compiler);
+        if from.as_str().is_some_and(|text| !text.contains("{{")) {
+            compiler
+                .warning(Code::BadValue, from_at, "`from` is a text, in which nothing can be selected")
+                .help("write exactly one `{{…}}`, such as `{{steps.ID.json}}`");
+        }
         let template = compiler.json_template(from, from_at, Exposure::Client);
         let selection = selection?;
         let path = if let JsonTemplate::Leaf(leaf) = &template { leaf.single_path() } else { None };
@@ -116,11 +120,11 @@ impl NamedValue {
     fn evaluate(&self, path: &str, context: &ActionContext<'_>) -> Result<Value, ActionError> {
         let value = self.template.render(context.scope)?;
         let Some(select) = &self.select else { return Ok(value) };
-        let found = select.apply(&value).map_err(|error| error.at_path(path))?;
-        if let Some(hint) = select.hint(&value, &found) {
+        let selected = select.apply(&value).map_err(|error| error.at_path(path))?;
+        if let Some(hint) = select.hint(&value, &selected) {
             context.run.world.hint_to_author(&format!("`select` of `{path}` in `{}`: {hint}", context.run.entry_name));
         }
-        Ok(found)
+        Ok(selected)
     }
 }
 
@@ -130,15 +134,6 @@ fn selection_keys(value: &Value) -> Option<(&Value, Option<&Value>)> {
     let (select, from) = (fields.get("select")?, fields.get("from"));
     let is_selection = select.is_string() || from.is_some();
     (is_selection && fields.keys().all(|key| key == "select" || key == "from")).then_some((select, from))
-}
-
-/// Reports a `from` that is fixed text, in which there is nothing to select.
-fn warn_of_text(from: &Value, at: Location, compiler: &mut Compiler<'_>) {
-    if from.as_str().is_some_and(|text| !text.contains("{{")) {
-        compiler
-            .warning(Code::BadValue, at, "`from` is a text, in which nothing can be selected")
-            .help("write exactly one `{{…}}`, such as `{{steps.ID.json}}`");
-    }
 }
 
 fn check_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {

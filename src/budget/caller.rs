@@ -1,10 +1,12 @@
 //! Who calls, and what each has of the pools that all callers share: no more than half.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tokio::sync::Notify;
 
-use super::pool::{MemoryPool, MemoryUsage};
+use super::capacity::Capacity;
+use super::pool::MemoryUsage;
 
 /// Who calls.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -22,24 +24,23 @@ pub enum CallerKind {
 #[derive(Debug, Default)]
 pub struct Caller {
     kind: CallerKind,
-    pub(super) pool: MemoryPool,
-    pub(super) memory_usage: MemoryUsage,
+    capacity: Arc<Capacity>,
+    pub(super) messages: MemoryUsage,
+    pub(super) outputs: MemoryUsage,
     /// Running programs.
     pub programs: Share,
-    /// Bytes of outputs.
-    pub(super) memory: Share,
     pub(super) blocking_calls: Share,
 }
 
 impl Caller {
-    /// A caller that has nothing yet, with memory of its own.
-    pub fn new(kind: CallerKind) -> Caller {
-        Caller::of_pool(kind, MemoryPool::default())
+    /// A caller that has nothing yet of what it shares with others.
+    pub fn new(kind: CallerKind, capacity: Arc<Capacity>) -> Caller {
+        Caller { kind, capacity, ..Caller::default() }
     }
 
-    /// A caller that has nothing yet of the memory that it shares with others.
-    pub fn of_pool(kind: CallerKind, pool: MemoryPool) -> Caller {
-        Caller { kind, pool, ..Caller::default() }
+    /// What it shares with other callers.
+    pub fn capacity(&self) -> &Arc<Capacity> {
+        &self.capacity
     }
 
     /// Who it is.
@@ -64,10 +65,6 @@ impl Share {
     /// Whether it has no more than `max` with so much more.
     pub fn has_room(&self, amount: u64, max: u64) -> bool {
         self.used.load(Relaxed).saturating_add(amount) <= max
-    }
-
-    pub(super) fn add(&self, amount: u64) {
-        self.used.fetch_add(amount, Relaxed);
     }
 
     /// Takes so much more, if that is no more than `max`.
@@ -108,7 +105,7 @@ mod tests {
     #[tokio::test]
     async fn share_is_half_and_waits_for_what_is_given_back() {
         assert_eq!(Caller::default().max_share(64), u64::MAX);
-        let caller = Caller::new(CallerKind::Session);
+        let caller = Caller::new(CallerKind::Session, Arc::default());
         assert_eq!([64, 3, 1].map(|pool| caller.max_share(pool)), [32, 2, 1]);
         let (pool, changed) = (AtomicU64::new(3), Notify::new());
         let take = || caller.programs.take_one(|| caller.max_share(pool.load(Relaxed)), &changed);

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 
 pub use caller::{Caller, CallerKind};
@@ -30,15 +31,11 @@ pub use pool::{
 };
 pub use running::{hold, release_after, run_long, tick};
 
-use capacity::OvercommitPermit;
-
 /// How many bytes of outputs one call may hold at once.
 pub const MAX_MEMORY: u64 = 128 << 20;
 
 /// How much a call may hold beyond what it has of the memory of all calls.
 const MIN_GUARANTEED_MEMORY: u64 = 1 << 20;
-/// How often a call that waits for memory looks whether there is room.
-const ROOM_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The limits of one call. What it holds is released when its last clone is dropped.
 #[derive(Debug, Clone)]
@@ -65,20 +62,17 @@ struct Call {
     cancel: CancellationToken,
     /// The size of the largest input of work so far.
     input_bytes: AtomicUsize,
-    memory: Mutex<CallMemory>,
-    capacity: Arc<Capacity>,
-    caller: Arc<Caller>,
+    held: Mutex<HeldOutputs>,
+    /// What is counted of them in the memory of all calls.
+    outputs: Arc<Reservation>,
 }
 
-/// The memory of a call.
+/// The outputs of a call.
 #[derive(Debug, Default)]
-struct CallMemory {
-    /// What it holds.
+struct HeldOutputs {
     bytes: u64,
-    /// How much of the memory of all calls is this one's.
-    drawn: u64,
-    /// Whether it may hold memory although all calls together hold too much.
-    overcommit: Option<OvercommitPermit>,
+    /// With it, the call may hold more although all calls together hold too much, so that one after the other ends.
+    turn: Option<OwnedMutexGuard<()>>,
 }
 
 /// The time that a call waits for its client, which does not count.
@@ -100,26 +94,20 @@ impl ClientWait {
 impl Default for Budget {
     /// The budget of work outside of calls, such as a load.
     fn default() -> Budget {
-        Budget::new(CancellationToken::new(), Arc::default())
+        Budget::new(CancellationToken::new(), &Arc::default())
     }
 }
 
 impl Budget {
-    /// The budget of a new call, which `cancel` ends, where there is one caller.
-    pub fn new(cancel: CancellationToken, capacity: Arc<Capacity>) -> Budget {
-        Budget::for_caller(cancel, capacity, Arc::default())
-    }
-
-    /// The same for one of several callers.
-    pub fn for_caller(cancel: CancellationToken, capacity: Arc<Capacity>, caller: Arc<Caller>) -> Budget {
+    /// The budget of a new call, which `cancel` ends.
+    pub fn new(cancel: CancellationToken, caller: &Arc<Caller>) -> Budget {
         let call = Call {
             started: Instant::now(),
             client_wait: ClientWait::default(),
             cancel,
             input_bytes: AtomicUsize::new(0),
-            memory: Mutex::default(),
-            capacity,
-            caller,
+            held: Mutex::default(),
+            outputs: Arc::new(caller.reserve_outputs()),
         };
         Budget { holding: Holding::new(Arc::new(call)), deadline: Duration::MAX, timeout: Duration::MAX }
     }
@@ -144,7 +132,7 @@ impl Budget {
 
     /// Who makes the call.
     pub fn caller(&self) -> &Arc<Caller> {
-        &self.call().caller
+        self.call().outputs.caller()
     }
 
     /// The waits for the client.
@@ -193,20 +181,26 @@ impl Budget {
     /// # Errors
     /// The call holds too much or is cancelled; [`BudgetExceeded::Busy`] if its time ends before there is room.
     pub async fn hold_when_free(&self, bytes: usize) -> Result<(), BudgetExceeded> {
-        let Call { capacity, caller, cancel, memory, .. } = &**self.call();
-        let mut overcommit = pin!(capacity.acquire_overcommit());
+        let Call { outputs, cancel, held, .. } = &**self.call();
+        let pool = outputs.pool();
+        let mut turn = pin!(pool.turn.clone().lock_owned());
         loop {
+            let mut changed = pin!(pool.changed.notified());
+            changed.as_mut().enable();
             match self.hold(bytes) {
                 Err(BudgetExceeded::Busy) if self.elapsed() <= self.deadline => {}
-                held => return held,
+                result => return result,
             }
             tokio::select! {
                 () = cancel.cancelled() => return Err(BudgetExceeded::Cancelled),
-                permit = &mut overcommit, if capacity.is_within_share(bytes as u64, caller) => {
-                    memory.lock().overcommit = Some(permit);
+                turn = &mut turn, if outputs.fits_share(bytes as u64, None) => {
+                    held.lock().turn = Some(turn);
+                    // Other steps of this call may go on too.
+                    pool.changed.notify_waiters();
                     return self.hold(bytes);
                 }
-                () = tokio::time::sleep(ROOM_CHECK_INTERVAL) => {}
+                () = changed => {}
+                () = tokio::time::sleep(self.time_left()) => {}
             }
         }
     }
@@ -221,11 +215,11 @@ impl Budget {
     /// Leaves to `outer` what is left at the end of work with a nested budget, which then holds nothing any longer.
     pub fn leave(&self, outer: &Budget, bytes: usize) {
         outer.holding.bytes.fetch_add(bytes, Relaxed);
-        let mut memory = self.call().memory.lock();
-        memory.bytes = memory.bytes.saturating_add(bytes as u64);
+        let mut held = self.call().held.lock();
+        held.bytes = held.bytes.saturating_add(bytes as u64);
         // Whoever waits for memory now does not wait for this one too.
-        memory.overcommit = None;
-        drop(memory);
+        held.turn = None;
+        drop(held);
         self.release(usize::MAX);
     }
 
@@ -233,11 +227,10 @@ impl Budget {
     ///
     /// # Errors
     /// Calls that wait hold too much.
-    pub fn suspend(&self) -> Result<SuspendedMemory<'_>, BudgetExceeded> {
-        let (call, mut memory) = (self.call(), self.call().memory.lock());
-        memory.overcommit = None;
-        let can_suspend = call.capacity.try_suspend(memory.drawn);
-        can_suspend.then_some(SuspendedMemory { call, bytes: memory.drawn }).ok_or(BudgetExceeded::Busy)
+    pub fn suspend(&self) -> Result<Suspension, BudgetExceeded> {
+        let mut held = self.call().held.lock();
+        held.turn = None;
+        self.call().outputs.try_suspend().map_err(|_| BudgetExceeded::Busy)
     }
 }
 
@@ -255,41 +248,26 @@ impl Drop for Holding {
 
 impl Call {
     fn hold(&self, bytes: u64) -> Result<(), BudgetExceeded> {
-        let mut memory = self.memory.lock();
-        let held = memory.bytes.saturating_add(bytes);
-        if held > MAX_MEMORY {
+        let mut held = self.held.lock();
+        let after = held.bytes.saturating_add(bytes);
+        if after > MAX_MEMORY {
             return Err(BudgetExceeded::Memory);
         }
-        let missing = held.saturating_sub(memory.drawn);
+        let missing = after.saturating_sub(self.outputs.bytes());
         if missing > MIN_GUARANTEED_MEMORY {
-            if memory.overcommit.is_some() {
-                self.capacity.add_memory(missing, &self.caller);
-            } else if !self.capacity.try_add_memory(missing, &self.caller) {
+            if held.turn.is_some() {
+                self.outputs.grow(missing);
+            } else if !self.outputs.try_grow(missing) {
                 return Err(BudgetExceeded::Busy);
             }
-            memory.drawn = held;
         }
-        memory.bytes = held;
+        held.bytes = after;
         Ok(())
     }
 
     fn release(&self, bytes: u64) {
-        let mut memory = self.memory.lock();
-        memory.bytes = memory.bytes.saturating_sub(bytes);
-        let unused = memory.drawn.saturating_sub(memory.bytes);
-        memory.drawn -= unused;
-        self.capacity.release_memory(unused, &self.caller);
-    }
-}
-
-/// The memory of a call that waits for its client.
-pub struct SuspendedMemory<'b> {
-    call: &'b Call,
-    bytes: u64,
-}
-
-impl Drop for SuspendedMemory<'_> {
-    fn drop(&mut self) {
-        self.call.capacity.resume(self.bytes);
+        let mut held = self.held.lock();
+        held.bytes = held.bytes.saturating_sub(bytes);
+        self.outputs.shrink(self.outputs.bytes().saturating_sub(held.bytes));
     }
 }

@@ -1,8 +1,10 @@
 //! The memory of messages and of the outputs of calls, which all callers of a server share.
 //!
-//! A [`Reservation`] is what one request has of it, from when its message is read until its answer is written. Bytes that
-//! are in memory already are counted at once; for others it waits until there is room, in the share of its caller and in
-//! the pool. Requests that wait for each other go on one by one: the first in line does not wait for what is suspended.
+//! A [`Reservation`] is what one request has of the pool of messages, from when its message is read until its answer is
+//! written. Bytes that are in memory already are counted at once; for others it waits until there is room, in the share of
+//! its caller and in the pool. Requests that wait for each other go on one by one: the first in line does not wait for what
+//! is suspended. What its call holds of outputs is a reservation of another pool, where the first of those that wait may
+//! have more than there is until it ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -21,16 +23,15 @@ pub const ADMISSION_TIMEOUT: Duration = Duration::from_secs(30);
 /// The limit where no manifest sets one.
 pub const DEFAULT_POOL_BYTES: u64 = 256 << 20;
 
-/// The memory that all callers share. Clones are handles of the same pool.
-#[derive(Debug, Clone)]
-pub struct MemoryPool(Arc<PoolState>);
-
+/// Memory that all callers share.
 #[derive(Debug)]
-struct PoolState {
+pub struct MemoryPool {
     limit: AtomicU64,
     usage: MemoryUsage,
     /// Notified when a request that waits may have room.
-    changed: Notify,
+    pub(super) changed: Notify,
+    /// Locked by the call whose outputs may exceed the limit.
+    pub(super) turn: Arc<Mutex<()>>,
 }
 
 /// What is held of the pool, by all or by one caller.
@@ -49,7 +50,7 @@ pub(super) struct MemoryUsage {
 
 /// Where a request waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line {
+pub(super) enum Line {
     New,
     Holder,
 }
@@ -84,29 +85,29 @@ impl Default for MemoryPool {
 impl MemoryPool {
     /// A pool of so many bytes.
     pub fn new(limit: u64) -> MemoryPool {
-        let usage = MemoryUsage::default();
-        MemoryPool(Arc::new(PoolState { limit: AtomicU64::new(limit), usage, changed: Notify::new() }))
+        let (usage, changed, turn) = Default::default();
+        MemoryPool { limit: AtomicU64::new(limit), usage, changed, turn }
     }
 
     /// How many bytes there are.
     pub fn limit(&self) -> u64 {
-        self.0.limit.load(SeqCst)
+        self.limit.load(SeqCst)
     }
 
     /// Changes how many there are; what is held stays.
     pub fn set_limit(&self, limit: u64) {
-        self.0.limit.store(limit, SeqCst);
-        self.0.changed.notify_waiters();
+        self.limit.store(limit, SeqCst);
+        self.changed.notify_waiters();
     }
 
     /// How many bytes are held.
     pub fn held(&self) -> u64 {
-        self.0.usage.held.load(SeqCst)
+        self.usage.held.load(SeqCst)
     }
 
     async fn wait_until(&self, holds: impl Fn() -> bool) {
         loop {
-            let changed = self.0.changed.notified();
+            let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
             if holds() {
@@ -120,35 +121,39 @@ impl MemoryPool {
 impl Caller {
     /// Counts bytes that are in memory already, whether there is room or not.
     pub fn reserve(self: &Arc<Caller>, bytes: u64) -> Reservation {
-        let reservation =
-            Reservation { caller: self.clone(), bytes: AtomicU64::new(0), is_suspended: AtomicBool::new(false) };
+        let reservation = Reservation::new(self.clone(), Content::Messages);
         reservation.grow(bytes);
         reservation
     }
 
+    /// What a new call holds of outputs.
+    pub(super) fn reserve_outputs(self: &Arc<Caller>) -> Reservation {
+        Reservation::new(self.clone(), Content::Outputs)
+    }
+
     /// The pool that its requests share with those of others.
     pub fn pool(&self) -> &MemoryPool {
-        &self.pool
+        &self.capacity().messages
     }
 
     /// How many bytes its requests hold.
     pub fn held(&self) -> u64 {
-        self.memory_usage.held.load(SeqCst)
+        self.messages.held.load(SeqCst)
     }
 
     /// How many they may hold.
     fn memory_share(&self) -> u64 {
-        self.max_share(self.pool.limit()).min(self.pool.limit())
+        self.max_share(self.pool().limit()).min(self.pool().limit())
     }
 
     /// Whether its requests are within its share.
     pub fn has_room(&self) -> bool {
-        self.memory_usage.has_room(0, self.memory_share(), Some(Line::New))
+        self.messages.has_room(0, self.memory_share(), Some(Line::New))
     }
 
     /// Waits until its requests are within its share.
     pub async fn wait_for_room(&self) {
-        self.pool.wait_until(|| self.has_room()).await;
+        self.pool().wait_until(|| self.has_room()).await;
     }
 }
 
@@ -157,15 +162,29 @@ impl Caller {
 #[error("server busy: too many bytes in flight; try again later")]
 pub struct Busy;
 
+/// What is in reserved memory, and thus which pool it is of.
+#[derive(Debug, Default, Clone, Copy)]
+enum Content {
+    #[default]
+    Messages,
+    Outputs,
+}
+
 /// The memory of one request, until it is dropped.
 #[derive(Debug, Default)]
 pub struct Reservation {
     caller: Arc<Caller>,
+    content: Content,
     bytes: AtomicU64,
     is_suspended: AtomicBool,
 }
 
 impl Reservation {
+    fn new(caller: Arc<Caller>, content: Content) -> Reservation {
+        let (bytes, is_suspended) = Default::default();
+        Reservation { caller, content, bytes, is_suspended }
+    }
+
     /// Whose request it is.
     pub fn caller(&self) -> &Arc<Caller> {
         &self.caller
@@ -176,11 +195,33 @@ impl Reservation {
         self.bytes.load(SeqCst)
     }
 
+    pub(super) fn pool(&self) -> &MemoryPool {
+        match self.content {
+            Content::Messages => self.caller.pool(),
+            Content::Outputs => &self.caller.capacity().outputs,
+        }
+    }
+
+    fn caller_usage(&self) -> &MemoryUsage {
+        match self.content {
+            Content::Messages => &self.caller.messages,
+            Content::Outputs => &self.caller.outputs,
+        }
+    }
+
+    /// How many bytes its caller may hold.
+    fn share(&self) -> u64 {
+        match self.content {
+            Content::Messages => self.caller.memory_share(),
+            Content::Outputs => self.caller.max_share(self.pool().limit()),
+        }
+    }
+
     /// Counts more bytes, whether there is room or not.
     pub fn grow(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, SeqCst);
-        self.caller.memory_usage.held.fetch_add(bytes, SeqCst);
-        self.caller.pool.0.usage.held.fetch_add(bytes, SeqCst);
+        self.caller_usage().held.fetch_add(bytes, SeqCst);
+        self.pool().usage.held.fetch_add(bytes, SeqCst);
     }
 
     /// Changes what it holds to this size, for bytes that are in memory already.
@@ -188,7 +229,7 @@ impl Reservation {
     /// # Errors
     /// It is much more, and other requests hold far more than the limit.
     pub fn try_resize(&self, bytes: u64) -> Result<(), Busy> {
-        let (pool, held) = (&self.caller.pool, self.bytes());
+        let (pool, held) = (self.pool(), self.bytes());
         let is_full = pool.held().saturating_sub(held) > pool.limit() / 2 * 3;
         if is_full && bytes.saturating_sub(held) > SMALL_RESERVATION_BYTES {
             return Err(Busy);
@@ -219,11 +260,11 @@ impl Reservation {
         if self.try_grow(bytes) {
             return;
         }
-        let (pool, line) = (&self.caller.pool, if self.is_small(0) { Line::New } else { Line::Holder });
+        let (pool, line) = (self.pool(), if self.is_small(0) { Line::New } else { Line::Holder });
         let _waiting = self.suspend(|usage| &usage.waiting);
-        let _first_of_caller = self.caller.memory_usage.line(line).lock().await;
+        let _first_of_caller = self.caller_usage().line(line).lock().await;
         pool.wait_until(|| self.fits_share(bytes, Some(line))).await;
-        let _first = if self.is_small(bytes) { None } else { Some(pool.0.usage.line(line).lock().await) };
+        let _first = if self.is_small(bytes) { None } else { Some(pool.usage.line(line).lock().await) };
         pool.wait_until(|| self.fits_pool(bytes, Some(line))).await;
         self.grow(bytes);
     }
@@ -233,9 +274,9 @@ impl Reservation {
         let left = |held: u64| Some(held.saturating_sub(bytes));
         let released = self.bytes.fetch_update(SeqCst, SeqCst, left).unwrap_or_default().min(bytes);
         if released > 0 {
-            self.caller.memory_usage.held.fetch_sub(released, SeqCst);
-            self.caller.pool.0.usage.held.fetch_sub(released, SeqCst);
-            self.caller.pool.0.changed.notify_waiters();
+            self.caller_usage().held.fetch_sub(released, SeqCst);
+            self.pool().usage.held.fetch_sub(released, SeqCst);
+            self.pool().changed.notify_waiters();
         }
     }
 
@@ -254,8 +295,7 @@ impl Reservation {
         let suspension = self.suspend(|usage| &usage.suspended);
         let is_within = |usage: &MemoryUsage, limit| usage.suspended.load(SeqCst) <= limit;
         let fits = self.bytes() <= SMALL_RESERVATION_BYTES
-            || is_within(&self.caller.memory_usage, self.caller.memory_share())
-                && is_within(&self.caller.pool.0.usage, self.caller.pool.limit());
+            || is_within(self.caller_usage(), self.share()) && is_within(&self.pool().usage, self.pool().limit());
         fits.then_some(suspension).ok_or(Busy)
     }
 
@@ -267,7 +307,7 @@ impl Reservation {
             counter.fetch_add(bytes, SeqCst);
         }
         // The first in line may go on as soon as the others wait.
-        self.caller.pool.0.changed.notify_waiters();
+        self.pool().changed.notify_waiters();
         suspension
     }
 
@@ -276,13 +316,19 @@ impl Reservation {
     }
 
     /// Small requests of one address do not wait for each other: many clients may have it.
-    fn fits_share(&self, bytes: u64, first_in: Option<Line>) -> bool {
+    pub(super) fn fits_share(&self, bytes: u64, first_in: Option<Line>) -> bool {
         self.is_small(bytes) && self.caller.kind() == CallerKind::Address
-            || self.caller.memory_usage.has_room(bytes, self.caller.memory_share(), first_in)
+            || self.caller_usage().has_room(bytes, self.share(), first_in)
     }
 
+    /// Suspended outputs are in the share of their caller alone.
     fn fits_pool(&self, bytes: u64, first_in: Option<Line>) -> bool {
-        self.is_small(bytes) || self.caller.pool.0.usage.has_room(bytes, self.caller.pool.limit(), first_in)
+        let usage = &self.pool().usage;
+        let suspended = match self.content {
+            Content::Messages => 0,
+            Content::Outputs => usage.suspended.load(SeqCst),
+        };
+        self.is_small(bytes) || usage.has_room(bytes, self.pool().limit() + suspended, first_in)
     }
 }
 
@@ -303,8 +349,7 @@ pub struct Suspension {
 impl Suspension {
     /// Where its bytes count: for its caller and for all.
     fn counters(&self) -> [&AtomicU64; 2] {
-        let caller = &self.reservation.caller;
-        [(self.counter)(&caller.memory_usage), (self.counter)(&caller.pool.0.usage)]
+        [(self.counter)(self.reservation.caller_usage()), (self.counter)(&self.reservation.pool().usage)]
     }
 
     /// The request.
@@ -327,12 +372,13 @@ impl Drop for Suspension {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::Capacity;
     use futures_util::FutureExt;
 
     const LIMIT: u64 = 64 << 20;
 
-    fn session(pool: &MemoryPool) -> Arc<Caller> {
-        Arc::new(Caller::of_pool(CallerKind::Session, pool.clone()))
+    fn session(capacity: &Arc<Capacity>) -> Arc<Caller> {
+        Arc::new(Caller::new(CallerKind::Session, capacity.clone()))
     }
 
     fn request(caller: &Arc<Caller>, bytes: u64) -> Arc<Reservation> {
@@ -341,7 +387,7 @@ mod tests {
 
     #[tokio::test]
     async fn dropped_reservation_admits_waiter() {
-        let pool = MemoryPool::new(LIMIT);
+        let pool = Arc::new(Capacity::new(LIMIT));
         let (first, second) = (session(&pool), session(&pool));
         let large = first.reserve(LIMIT);
         let waiter = request(&second, 1);
@@ -349,14 +395,14 @@ mod tests {
         assert!(grown.as_mut().now_or_never().is_none());
         drop(large);
         grown.await;
-        assert_eq!(pool.held(), SMALL_RESERVATION_BYTES * 2 + 1);
+        assert_eq!(pool.messages.held(), SMALL_RESERVATION_BYTES * 2 + 1);
         drop(waiter);
-        assert_eq!((pool.held(), first.held(), second.held()), (0, 0, 0));
+        assert_eq!((pool.messages.held(), first.held(), second.held()), (0, 0, 0));
     }
 
     #[tokio::test]
     async fn small_reservation_never_waits_for_other_callers() {
-        let pool = MemoryPool::new(LIMIT);
+        let pool = Arc::new(Capacity::new(LIMIT));
         let _large = session(&pool).reserve(LIMIT * 2);
         assert!(request(&session(&pool), 0).grow_when_free(SMALL_RESERVATION_BYTES).now_or_never().is_some());
         assert!(request(&session(&pool), 0).grow_when_free(SMALL_RESERVATION_BYTES + 1).now_or_never().is_none());
@@ -364,7 +410,7 @@ mod tests {
 
     #[tokio::test]
     async fn caller_waits_for_its_own_share_only() {
-        let pool = MemoryPool::new(LIMIT);
+        let pool = Arc::new(Capacity::new(LIMIT));
         let caller = session(&pool);
         let alone = request(&caller, 10);
         assert!(alone.grow_when_free(LIMIT / 2 + 1).now_or_never().is_some(), "nothing else is held");
@@ -377,7 +423,7 @@ mod tests {
 
     #[tokio::test]
     async fn waiters_are_admitted_in_order() {
-        let pool = MemoryPool::new(LIMIT);
+        let pool = Arc::new(Capacity::new(LIMIT));
         let all = session(&pool).reserve(LIMIT);
         let (large, small) = (request(&session(&pool), 0), request(&session(&pool), 0));
         let mut first = Box::pin(large.grow_when_free(LIMIT / 2));
@@ -393,27 +439,27 @@ mod tests {
 
     #[tokio::test]
     async fn requests_that_wait_for_each_other_go_on_one_by_one() {
-        let pool = MemoryPool::new(LIMIT);
+        let pool = Arc::new(Capacity::new(LIMIT));
         run_all(&pool, (0..16).map(|_| request(&session(&pool), LIMIT / 16)).collect()).await;
         let caller = session(&pool);
         run_all(&pool, (0..16).map(|_| request(&caller, LIMIT / 16)).collect()).await;
     }
 
     /// Each waits for as much again as it has, and ends when it gets that.
-    async fn run_all(pool: &MemoryPool, requests: Vec<Arc<Reservation>>) {
+    async fn run_all(pool: &Arc<Capacity>, requests: Vec<Arc<Reservation>>) {
         let waiting = requests.into_iter().map(|request| async move {
             request.grow_when_free(request.bytes()).await;
             tokio::task::yield_now().await;
-            assert!(pool.held() <= LIMIT * 3 / 2, "all of them go on at once: {}", pool.held());
+            assert!(pool.messages.held() <= LIMIT * 3 / 2, "all of them go on at once");
         });
         let all = futures_util::future::join_all(waiting);
         tokio::time::timeout(Duration::from_secs(15), all).await.expect("none goes on");
-        assert_eq!((pool.held(), pool.0.usage.waiting.load(SeqCst)), (0, 0));
+        assert_eq!((pool.messages.held(), pool.messages.usage.waiting.load(SeqCst)), (0, 0));
     }
 
     #[tokio::test]
     async fn request_that_holds_little_waits_for_those_that_wait() {
-        let pool = MemoryPool::new(LIMIT);
+        let pool = Arc::new(Capacity::new(LIMIT));
         let holders = [(); 4].map(|()| request(&session(&pool), LIMIT / 4));
         let mut grown = holders.each_ref().map(|holder| Box::pin(holder.grow_when_free(LIMIT / 4)));
         let newcomer = request(&session(&pool), 0);
@@ -430,7 +476,7 @@ mod tests {
 
     #[tokio::test]
     async fn suspended_request_holds_no_memory_of_others() {
-        let pool = MemoryPool::new(LIMIT);
+        let pool = Arc::new(Capacity::new(LIMIT));
         let callers = [(); 3].map(|()| session(&pool));
         let waiting = callers.each_ref().map(|caller| request(caller, LIMIT / 3));
         let large = request(&session(&pool), 0);
@@ -446,14 +492,14 @@ mod tests {
         let third = waiting[0].try_suspend();
         assert_eq!((suspended.each_ref().map(Result::is_ok), third.is_ok()), ([true, true], false), "its share");
         drop((suspended, third, greedy, waiting, large));
-        assert_eq!((pool.held(), pool.0.usage.suspended.load(SeqCst)), (0, 0));
+        assert_eq!((pool.messages.held(), pool.messages.usage.suspended.load(SeqCst)), (0, 0));
     }
 
     #[tokio::test]
     async fn small_requests_of_one_address_do_not_wait_for_each_other() {
-        let pool = MemoryPool::new(LIMIT);
+        let pool = Arc::new(Capacity::new(LIMIT));
         for (kind, waits) in [(CallerKind::Address, false), (CallerKind::Session, true)] {
-            let caller = Arc::new(Caller::of_pool(kind, pool.clone()));
+            let caller = Arc::new(Caller::new(kind, pool.clone()));
             let _large = caller.reserve(LIMIT / 2);
             assert_eq!(request(&caller, 10).grow_when_free(10).now_or_never().is_none(), waits, "{kind:?}");
             let large = request(&caller, 0);
@@ -463,12 +509,12 @@ mod tests {
 
     #[tokio::test]
     async fn raised_limit_admits_waiter() {
-        let pool = MemoryPool::new(LIMIT);
+        let pool = Arc::new(Capacity::new(LIMIT));
         let _large = session(&pool).reserve(LIMIT);
         let waiter = request(&session(&pool), 0);
         let mut grown = Box::pin(waiter.grow_when_free(LIMIT / 4));
         assert!(grown.as_mut().now_or_never().is_none());
-        pool.set_limit(LIMIT * 2);
+        pool.messages.set_limit(LIMIT * 2);
         grown.await;
     }
 }

@@ -79,7 +79,7 @@ impl Budget {
     pub fn run_sized<T>(&self, size: usize, work: impl FnOnce() -> T) -> Result<T, BudgetExceeded> {
         let call = self.call();
         let input_bytes = call.input_bytes.fetch_max(size, Relaxed).max(size);
-        let is_large = input_bytes >= LARGE_INPUT_BYTES || call.memory.lock().bytes >= LARGE_HELD_BYTES;
+        let is_large = input_bytes >= LARGE_INPUT_BYTES || call.held.lock().bytes >= LARGE_HELD_BYTES;
         if is_large { self.run_io(work) } else { Ok(self.run_here(MAY_BLOCK.get(), work)) }
     }
 
@@ -91,7 +91,7 @@ impl Budget {
         if MAY_BLOCK.get() {
             return Ok(self.run_here(true, work));
         }
-        let _permit = self.call().capacity.acquire(self.caller())?;
+        let _permit = self.caller().acquire_blocking()?;
         Ok(run_in_place(|| self.run_here(true, work)))
     }
 

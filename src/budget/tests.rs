@@ -54,7 +54,7 @@ fn large_work_does_not_block_other_tasks() {
 #[test]
 fn cancelled_or_late_call_ends() {
     let cancel = CancellationToken::new();
-    let budget = Budget::new(cancel.clone(), Arc::default());
+    let budget = Budget::new(cancel.clone(), &Arc::default());
     let late = budget.with_timeout(Duration::ZERO);
     assert_eq!(late.run(tick).unwrap(), Err(BudgetExceeded::Time { after: Duration::ZERO }));
     budget.client_wait().add(Duration::from_secs(60));
@@ -79,22 +79,22 @@ fn inner_work_has_the_deadline_of_its_own() {
 
 #[test]
 fn blocking_permits_are_limited_and_returned() {
-    let (capacity, only) = (Capacity::default(), Caller::default());
-    let turns: Vec<_> = (0..).map_while(|_| capacity.acquire(&only).ok()).collect();
-    assert_eq!(turns.len(), 128);
-    drop(turns);
-    assert!(capacity.acquire(&only).is_ok());
-    let greedy = Caller::new(CallerKind::Session);
-    let turns: Vec<_> = (0..).map_while(|_| capacity.acquire(&greedy).ok()).collect();
-    assert_eq!(turns.len(), 64);
-    assert!(capacity.acquire(&Caller::new(CallerKind::Session)).is_ok());
+    let only = Caller::default();
+    let permits: Vec<_> = (0..).map_while(|_| only.acquire_blocking().ok()).collect();
+    assert_eq!(permits.len(), 128);
+    drop(permits);
+    assert!(only.acquire_blocking().is_ok());
+    let [greedy, modest] = [(); 2].map(|()| Caller::new(CallerKind::Session, only.capacity().clone()));
+    let permits: Vec<_> = (0..).map_while(|_| greedy.acquire_blocking().ok()).collect();
+    assert_eq!(permits.len(), 64);
+    assert!(modest.acquire_blocking().is_ok());
 }
 
 #[test]
 fn one_caller_has_at_most_half_of_the_memory() {
     let capacity = Arc::<Capacity>::default();
-    let [greedy, modest] = [(); 2].map(|()| Arc::new(Caller::new(CallerKind::Session)));
-    let call = |caller: &Arc<Caller>| Budget::for_caller(CancellationToken::new(), capacity.clone(), caller.clone());
+    let [greedy, modest] = [(); 2].map(|()| Arc::new(Caller::new(CallerKind::Session, capacity.clone())));
+    let call = |caller: &Arc<Caller>| Budget::new(CancellationToken::new(), caller);
     let [one, two, three] = [(); 3].map(|()| call(&greedy));
     assert_eq!([&one, &two].map(|call| call.hold(HALF)), [Ok(()); 2]);
     assert_eq!(three.hold(HALF), Err(BudgetExceeded::Busy));
@@ -107,8 +107,7 @@ fn one_caller_has_at_most_half_of_the_memory() {
 #[test]
 fn call_that_waits_for_its_client_holds_no_memory_of_others() {
     let calls = calls_that_fill_the_server();
-    let capacity = calls[0].call().capacity.clone();
-    let other = Budget::new(CancellationToken::new(), capacity);
+    let other = Budget::new(CancellationToken::new(), calls[0].caller());
     assert_eq!(other.hold(HALF), Err(BudgetExceeded::Busy));
     let waiting = calls[0].suspend().unwrap();
     assert_eq!(other.hold(HALF), Ok(()));
@@ -121,8 +120,8 @@ fn call_that_waits_for_its_client_holds_no_memory_of_others() {
 
 /// Budgets of calls of one server, of which each holds `half` of what one may.
 fn calls_that_fill_the_server() -> Vec<Budget> {
-    let capacity = Arc::<Capacity>::default();
-    let calls = (0..4).map(|_| Budget::new(CancellationToken::new(), capacity.clone()));
+    let caller = Arc::<Caller>::default();
+    let calls = (0..4).map(|_| Budget::new(CancellationToken::new(), &caller));
     calls.inspect(|call| call.hold(HALF).unwrap()).collect()
 }
 

@@ -74,7 +74,7 @@ impl CatalogFixture {
     }
 
     fn call_context(&self) -> CallContext {
-        CallContext::new(CancellationToken::new(), self.world.clone(), Arc::default())
+        CallContext::new(CancellationToken::new(), self.world.clone())
     }
 
     fn call(&self, tool: &str, arguments: Value) -> ToolResult {

@@ -56,7 +56,7 @@ pub(crate) use session::RootsRevision;
 pub use shared_server::{ServeOptions, SharedServer};
 pub(crate) use untyped_request::{is_session_method, params_error};
 
-use crate::budget::Reservation;
+use crate::budget::{CallerKind, Reservation};
 use crate::catalog::result::call_result::CallContext;
 use crate::catalog::result::refusal::{Refusal, RefusalKind};
 use crate::redact::Redactor;
@@ -147,12 +147,10 @@ impl ConnectionHandler {
             .with_tracestate(meta_text("tracestate").filter(|_| propagation.tracestate))
             .with_baggage(meta_text("baggage").filter(|_| propagation.baggage));
         let world = log_actions(served.catalog.redactor(), self.shared_server.world());
-        let call = CallContext::new(context.ct.child_token(), trace.wrap(world), self.shared_server.capacity());
+        let call = CallContext::new(context.ct.child_token(), trace.wrap(world));
         let call = call.with_arrival_turn(context.extensions.get().cloned());
-        match request_reservation(context) {
-            Some(reservation) => call.with_memory(reservation),
-            None => call,
-        }
+        let uncounted = || Arc::new(self.shared_server.new_caller(CallerKind::Only).reserve(0));
+        call.with_memory(request_reservation(context).unwrap_or_else(uncounted))
     }
 
     /// Charges a request to the rate limit of its client, or returns how long to wait.

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     action::{ChangeNotification, LogLevel},
-    budget::{Caller, CallerKind, Capacity, MemoryPool},
+    budget::{Caller, CallerKind, Capacity},
     catalog::Catalog,
     files::ResolvedRoots,
     redact::Redactors,
@@ -59,7 +59,6 @@ struct SharedServerState {
     root_limit: OnceLock<ResolvedRoots>,
     tasks: Tasks,
     rate_limiter: ClientRateLimiter,
-    memory: MemoryPool,
     redactors: Redactors,
     capacity: Arc<Capacity>,
     observer: OnceLock<Arc<dyn RequestObserver>>,
@@ -69,7 +68,7 @@ impl SharedServer {
     /// Begins to serve `catalog`, whose actions happen in `world`.
     pub fn new(catalog: Arc<Catalog>, world: Arc<dyn World>, options: ServeOptions) -> SharedServer {
         world.set_program_limit(catalog.limits().programs);
-        let memory = MemoryPool::new(catalog.limits().bytes_in_flight);
+        let capacity = Arc::new(Capacity::new(catalog.limits().bytes_in_flight));
         let redactors = Redactors::new(catalog.redactor().clone());
         let current_snapshot = watch::Sender::new(Arc::new(CatalogSnapshot::initial(catalog, options)));
         let inner = SharedServerState {
@@ -82,11 +81,10 @@ impl SharedServer {
             idle: Notify::new(),
             state_sealer: OnceLock::new(),
             root_limit: OnceLock::new(),
-            tasks: Tasks::new(Arc::new(Caller::of_pool(CallerKind::Only, memory.clone()))),
+            tasks: Tasks::new(Arc::new(Caller::new(CallerKind::Only, capacity.clone()))),
             rate_limiter: ClientRateLimiter::sessionless(),
-            memory,
             redactors,
-            capacity: Arc::default(),
+            capacity,
             observer: OnceLock::new(),
         };
         SharedServer { inner: Arc::new(inner) }
@@ -97,7 +95,7 @@ impl SharedServer {
     pub fn replace(&self, catalog: Arc<Catalog>) -> Changes {
         let _one_at_a_time = self.inner.replace_lock.lock();
         self.inner.world.set_program_limit(catalog.limits().programs);
-        self.inner.memory.set_limit(catalog.limits().bytes_in_flight);
+        self.inner.capacity.messages.set_limit(catalog.limits().bytes_in_flight);
         self.inner.redactors.replace(catalog.redactor().clone());
         let (next, changes) = CatalogSnapshot::after(&self.snapshot(), catalog, self.inner.options);
         self.inner.current_snapshot.send_replace(Arc::new(next));
@@ -145,11 +143,6 @@ impl SharedServer {
 
     pub(crate) fn state_sealer(&self) -> &StateSealer {
         self.inner.state_sealer.get_or_init(|| StateSealer::new(&[]))
-    }
-
-    /// What all calls use together.
-    pub(crate) fn capacity(&self) -> Arc<Capacity> {
-        self.inner.capacity.clone()
     }
 
     pub(crate) fn tasks(&self) -> &Tasks {
@@ -225,7 +218,7 @@ impl SharedServer {
 
     /// A new caller, which shares the memory of the server with others.
     pub(crate) fn new_caller(&self, kind: CallerKind) -> Arc<Caller> {
-        Arc::new(Caller::of_pool(kind, self.inner.memory.clone()))
+        Arc::new(Caller::new(kind, self.inner.capacity.clone()))
     }
 
     /// Cancelled when the server stops.

@@ -254,7 +254,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::budget::{CallerKind, MemoryPool};
+    use crate::budget::{CallerKind, Capacity};
 
     const QUESTIONS: usize = 300;
     const TTL: Duration = Duration::from_secs(300);
@@ -268,12 +268,12 @@ mod tests {
         tasks.spawn(new, |_| Box::pin(std::future::pending())).map(|task| task.task_id)
     }
 
-    fn session(pool: &MemoryPool) -> Arc<Caller> {
-        Arc::new(Caller::of_pool(CallerKind::Session, pool.clone()))
+    fn session(capacity: &Arc<Capacity>) -> Arc<Caller> {
+        Arc::new(Caller::new(CallerKind::Session, capacity.clone()))
     }
 
     fn no_tasks() -> Arc<Tasks> {
-        Arc::new(Tasks::new(session(&MemoryPool::new(64 << 20))))
+        Arc::new(Tasks::new(session(&Arc::new(Capacity::new(64 << 20)))))
     }
 
     fn ended_with(tasks: &Arc<Tasks>, outcome: Result<CallToolResult, TaskExit>) -> String {
@@ -353,7 +353,7 @@ mod tests {
 
     #[tokio::test]
     async fn silent_waiting_task_makes_room_for_others() {
-        let pool = MemoryPool::new(64 << 20);
+        let pool = Arc::new(Capacity::new(64 << 20));
         let tasks = Tasks::new(session(&pool));
         let of = |owner: &Arc<Caller>| NewTask { owner: Some(owner.clone()), ..small_task() };
         let (greedy, honest) = (session(&pool), session(&pool));

@@ -25,12 +25,6 @@ pub(super) fn check_json(expected: &Spanned<Json>, received: &Value, documents: 
     differing.map(failure).collect()
 }
 
-/// Whether one of these expects the call to fail.
-fn expects_error(expects: &[Spanned<Expect>]) -> bool {
-    let by_flag = |expect: &Expect| expect.is_error.as_ref().is_some_and(|is_error| is_error.value);
-    expects.iter().any(|expect| expect.error.is_some() || by_flag(expect))
-}
-
 /// What of `expects` does not hold; `at` is the place of the test.
 pub(super) fn check(
     expects: &[Spanned<Expect>],
@@ -41,7 +35,10 @@ pub(super) fn check(
     let claims_success = |expect: &Spanned<Expect>| {
         expect.is_error.as_ref().filter(|is_error| !is_error.value).map(|flag| flag.location)
     };
-    if answer.is_error() && !expects_error(expects) {
+    let expects_error = |expect: &Spanned<Expect>| {
+        expect.error.is_some() || expect.is_error.as_ref().is_some_and(|is_error| is_error.value)
+    };
+    if answer.is_error() && !expects.iter().any(expects_error) {
         let place = expects.iter().find_map(claims_success).unwrap_or(at);
         let failure =
             TestFailure::new(place, "the call failed").details(mark_received(&answer.error().unwrap_or_default()));

@@ -74,9 +74,4 @@ impl TestFailure {
     fn details(self, details: impl Into<String>) -> TestFailure {
         TestFailure { details: details.into(), ..self }
     }
-
-    /// The failure with its texts changed by `redact`.
-    fn map_texts(self, redact: impl Fn(&str) -> String) -> TestFailure {
-        TestFailure { message: redact(&self.message), details: redact(&self.details), ..self }
-    }
 }

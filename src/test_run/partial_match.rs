@@ -41,16 +41,9 @@ fn compare(expected: &Value, received: &Value, path: &str, differences: &mut Vec
                 compare(expected, received, &pointer::join(path, &at.to_string()), differences);
             }
         }
-        _ if same_scalar(expected, received) => {}
+        // `1` and `1.0` are one number.
+        _ if expected == received || expected.as_f64().is_some() && expected.as_f64() == received.as_f64() => {}
         _ => differ(format!("expected {expected}, found {received}")),
-    }
-}
-
-/// `1` and `1.0` are one number.
-fn same_scalar(left: &Value, right: &Value) -> bool {
-    match (left.as_f64(), right.as_f64()) {
-        (Some(number), Some(right_number)) => left == right || number == right_number,
-        _ => left == right,
     }
 }
 

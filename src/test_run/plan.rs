@@ -102,15 +102,6 @@ fn secret_names(manifest: &Manifest) -> impl Iterator<Item = String> {
     manifest.env.iter().filter(move |(_, entry)| is_secret(entry)).map(|(name, _)| name.value.clone())
 }
 
-/// The values that variables have in tests.
-fn test_values(manifest: &Manifest) -> BTreeMap<String, String> {
-    let value = |entry: &EnvEntry| match entry {
-        EnvEntry::Keys(variable) => variable.test.as_ref().map(|value| value.value.0.clone()),
-        _ => None,
-    };
-    manifest.env.iter().filter_map(|(name, entry)| Some((name.value.clone(), value(entry)?))).collect()
-}
-
 /// All tests, in the order written; those of packs last.
 pub fn plan_tests(loaded: &LoadedPacks) -> Vec<PlannedTest> {
     let base = test_environment(loaded);
@@ -140,12 +131,6 @@ struct TestPlanner<'a> {
     base: &'a TestEnvironment,
 }
 
-/// A case of a test, with its number if the test has cases.
-struct NumberedCase<'a> {
-    number: Option<usize>,
-    case: &'a Spanned<TestCase>,
-}
-
 /// What a test calls.
 struct TestTarget {
     method: &'static str,
@@ -159,26 +144,29 @@ impl TestPlanner<'_> {
         let versions = if self.test.versions.is_empty() { &newest[..] } else { &self.test.versions };
         let whole = [Spanned::new(TestCase::default(), self.name.location)];
         let cases = if self.test.cases.is_empty() { &whole[..] } else { &self.test.cases };
+        let display_name = match self.pack.prefix.as_str() {
+            "" => self.name.value.clone(),
+            prefix => format!("{prefix}: {}", self.name.value),
+        };
         for (number, case) in cases.iter().enumerate() {
-            let name = self.test.case_name(&self.display_name(), number);
+            let name = self.test.case_name(&display_name, number);
             for version in versions {
                 let suffix =
                     if self.test.versions.is_empty() { String::new() } else { format!(" [{}]", version.as_str()) };
-                let case = NumberedCase { number: (!self.test.cases.is_empty()).then_some(number), case };
-                planned.extend(self.plan(format!("{name}{suffix}"), case, *version));
+                let number = (!self.test.cases.is_empty()).then_some(number);
+                planned.extend(self.plan(format!("{name}{suffix}"), number, case, *version));
             }
         }
     }
 
-    fn display_name(&self) -> String {
-        match self.pack.prefix.as_str() {
-            "" => self.name.value.clone(),
-            prefix => format!("{prefix}: {}", self.name.value),
-        }
-    }
-
-    fn plan(&self, name: String, numbered: NumberedCase<'_>, version: SpecVersion) -> Option<PlannedTest> {
-        let NumberedCase { number, case } = numbered;
+    /// `number` is that of the case, if the test has cases.
+    fn plan(
+        &self,
+        name: String,
+        number: Option<usize>,
+        case: &Spanned<TestCase>,
+        version: SpecVersion,
+    ) -> Option<PlannedTest> {
         let mut mocks: IndexMap<String, PlannedMock> = IndexMap::new();
         let shared = self.test.mock.iter().map(|mock| (mock, !self.test.cases.is_empty()));
         for ((key, value), is_shared) in shared.chain(case.mock.iter().map(|mock| (mock, false))) {
@@ -190,7 +178,7 @@ impl TestPlanner<'_> {
         let TestTarget { method, params, entry } = self.subject(case)?;
         let folder = self.pack.pack.folder.path().join(&self.file.base);
         Some(PlannedTest {
-            at: case_location(self.name, case),
+            at: case.name.as_ref().map_or(case.location, |name| name.location),
             declared: DeclaredCase { test: self.name.value.clone(), at: self.name.location, case: number },
             method,
             params,
@@ -210,7 +198,12 @@ impl TestPlanner<'_> {
     fn environment(&self, mocks: &IndexMap<String, PlannedMock>, is_live: bool) -> TestEnvironment {
         let mock_of = |name: &str| mocks.get(name).map(|planned| &planned.mock);
         let variables = if is_live { BTreeMap::new() } else { self.base.variables.clone() };
-        let mut mocked = if is_live { BTreeMap::new() } else { test_values(&self.pack.manifest) };
+        let test_value = |(name, entry): (&Spanned<String>, &Spanned<EnvEntry>)| match &entry.value {
+            EnvEntry::Keys(variable) => Some((name.value.clone(), variable.test.as_ref()?.value.0.clone())),
+            _ => None,
+        };
+        let entries = self.pack.manifest.env.iter().filter(|_| !is_live);
+        let mut mocked: BTreeMap<String, String> = entries.filter_map(test_value).collect();
         if let Some(Mock::Env(own)) = mock_of("env") {
             mocked.extend(own.clone());
         }
@@ -222,7 +215,9 @@ impl TestPlanner<'_> {
     }
 
     fn subject(&self, case: &TestCase) -> Option<TestTarget> {
-        let arguments = self.arguments(case);
+        let arguments = self.test.arguments.iter().chain(&case.arguments);
+        let arguments: Map<String, Value> =
+            arguments.map(|(name, value)| (name.value.clone(), value.0.clone())).collect();
         if let Some(tool) = &self.test.tool {
             let name = self.pack.prefix.qualify(tool);
             let params = json!({ "name": name, "arguments": arguments });
@@ -239,11 +234,6 @@ impl TestPlanner<'_> {
         Some(TestTarget { method: "resources/read", params: json!({ "uri": uri }), entry: None })
     }
 
-    fn arguments(&self, case: &TestCase) -> Map<String, Value> {
-        let all = self.test.arguments.iter().chain(&case.arguments);
-        all.map(|(name, value)| (name.value.clone(), value.0.clone())).collect()
-    }
-
     /// The URI of a resource with these values.
     fn expand(&self, resource: &str, arguments: &Map<String, Value>) -> Option<String> {
         let mut all = self.pack.entry_files.iter().flat_map(|file| &file.entries.resources);
@@ -255,13 +245,6 @@ impl TestPlanner<'_> {
         };
         Some(template.expand(&value))
     }
-}
-
-/// The place of a test: its name, or that of its case.
-fn case_location(name: &Spanned<String>, case: &Spanned<TestCase>) -> Location {
-    case.name
-        .as_ref()
-        .map_or(if case.location == name.location { name.location } else { case.location }, |own| own.location)
 }
 
 /// The arguments of prompts are texts.

@@ -113,7 +113,10 @@ fn find_secret(value: &Value, key: &str) -> Option<String> {
 fn mock_value(actions: &[&RecordedAction], server: &RecordedServer<'_>) -> Result<Value, String> {
     let mut answers = Vec::new();
     for action in actions {
-        let answer = action.reply.as_ref().map_err(Clone::clone).and_then(|reply| answer(reply, server));
+        let answer = action.reply.as_ref().map_err(Clone::clone).and_then(|reply| match reply {
+            MockReply::Program(output) => program_answer(output, server.redactor),
+            MockReply::Response(response) => response_answer(response, server),
+        });
         answers.push(answer.map_err(|reason| format!("{}: {}", action.action, one_line(&reason)))?);
     }
     let value = match <[Value; 1]>::try_from(answers) {
@@ -124,13 +127,6 @@ fn mock_value(actions: &[&RecordedAction], server: &RecordedServer<'_>) -> Resul
     match Mock::parse(name, &value) {
         Ok(Mock::Program(_) | Mock::Programs(_) | Mock::Response(_) | Mock::Responses(_)) => Ok(value),
         _ => Err(format!("no mock stands in for the actions of the step `{name}`, which are of several kinds")),
-    }
-}
-
-fn answer(reply: &MockReply, server: &RecordedServer<'_>) -> Result<Value, String> {
-    match reply {
-        MockReply::Program(output) => program_answer(output, server.redactor),
-        MockReply::Response(response) => response_answer(response, server),
     }
 }
 

@@ -111,7 +111,11 @@ impl TestRunner<'_> {
             Ok(loaded) => loaded,
             Err(failure) => return TestStatus::Failed(vec![failure]).into(),
         };
-        if test.is_imported && !serves(&catalog, test) {
+        let lists = catalog.lists();
+        let is_served = |name: &String| {
+            lists.tools.iter().any(|tool| tool.name == *name) || lists.prompts.iter().any(|prompt| prompt.name == *name)
+        };
+        if test.is_imported && !test.entry.as_ref().is_none_or(is_served) {
             return TestStatus::Skipped("its entry is not served here".to_owned()).into();
         }
         let called = match self.call(test, catalog) {
@@ -127,7 +131,11 @@ impl TestRunner<'_> {
         let (failures, recorded_snapshot) = self.check(test, &called);
         let redactor = called.catalog.redactor();
         let redact = |text: &str| redactor.redact_text(text).into_owned();
-        let failures: Vec<TestFailure> = failures.into_iter().map(|failure| failure.map_texts(redact)).collect();
+        let redact_failure = |failure: TestFailure| {
+            let (message, details) = (redact(&failure.message), redact(&failure.details));
+            TestFailure { message, details, ..failure }
+        };
+        let failures: Vec<TestFailure> = failures.into_iter().map(redact_failure).collect();
         let status = if failures.is_empty() { TestStatus::Passed } else { TestStatus::Failed(failures) };
         let recorder = called.recorder.filter(|_| status == TestStatus::Passed);
         let server = RecordedServer { redactor, sources: &sources };
@@ -153,7 +161,7 @@ impl TestRunner<'_> {
         let variables = if self.record { recording::seen_variables(&loaded, test) } else { Map::new() };
         let mut built = build(loaded);
         let accepted = built.accept(&ServingMode::Local).map_err(|_| {
-            let errors = built.report.diagnostics().iter().filter(|found| found.severity == Severity::Error);
+            let errors = built.report.diagnostics().iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
             let lines: String = errors.map(|error| format!("+{}\n", error.message)).collect();
             let lines = built.redactor.redact_text(&lines).into_owned();
             let failure = TestFailure::new(test.at, "the manifest cannot be loaded with the variables of this test");
@@ -289,13 +297,6 @@ impl PlannedTest {
             |expect: &Spanned<Expect>| expect.snapshot.as_ref().filter(|flag| flag.value).map(|flag| flag.location);
         self.expects.iter().find_map(flag).filter(|_| !self.is_imported)
     }
-}
-
-/// Whether clients see the entry of a test.
-fn serves(catalog: &Catalog, test: &PlannedTest) -> bool {
-    let lists = catalog.lists();
-    let Some(name) = &test.entry else { return true };
-    lists.tools.iter().any(|tool| tool.name == *name) || lists.prompts.iter().any(|prompt| prompt.name == *name)
 }
 
 /// A client that can do all.

@@ -28,7 +28,10 @@ impl SentActionCheck<'_> {
             return vec![TestFailure::new(expected.location, "no program was run and no request was sent")];
         }
         match &expected.value {
-            ExpectedAction::One(parts) => self.closest_differences(parts),
+            ExpectedAction::One(parts) => {
+                let differences = self.sent.iter().map(|sent| self.compare(parts, sent));
+                differences.min_by_key(Vec::len).unwrap_or_default()
+            }
             ExpectedAction::Many(all) if all.len() != self.sent.len() => {
                 let message = format!("expected {} programs and requests, found {}", all.len(), self.sent.len());
                 vec![TestFailure::new(expected.location, message).details(self.list())]
@@ -37,12 +40,6 @@ impl SentActionCheck<'_> {
                 all.iter().zip(self.sent).flat_map(|(parts, sent)| self.compare(parts, sent)).collect()
             }
         }
-    }
-
-    /// What differs in the action that differs least.
-    fn closest_differences(&self, parts: &Spanned<SentParts>) -> Vec<TestFailure> {
-        let compared = self.sent.iter().map(|sent| self.compare(parts, sent));
-        compared.min_by_key(Vec::len).unwrap_or_default()
     }
 
     /// All that was sent, in lines.
@@ -73,16 +70,13 @@ impl SentActionCheck<'_> {
             let found = found.next().map(|(_, value)| value.as_str());
             failures.extend(self.compare_text(&format!("header `{}`", name.value), expected, found));
         }
-        failures.extend(self.compare_json(parts, body.as_deref()));
-        failures
-    }
-
-    fn compare_json(&self, parts: &SentParts, body: Option<&str>) -> Vec<TestFailure> {
-        let Some(expected) = &parts.json else { return Vec::new() };
-        match body.and_then(|body| serde_json::from_str(body).ok()) {
-            Some(found) => check_json(expected, &found, self.documents),
-            None => vec![TestFailure::new(expected.location, "no JSON was sent")],
+        if let Some(expected) = &parts.json {
+            match body.as_deref().and_then(|body| serde_json::from_str(body).ok()) {
+                Some(sent_json) => failures.extend(check_json(expected, &sent_json, self.documents)),
+                None => failures.push(TestFailure::new(expected.location, "no JSON was sent")),
+            }
         }
+        failures
     }
 
     fn compare_argv(&self, parts: &SentParts, sent: &SentAction) -> Vec<TestFailure> {

@@ -122,7 +122,7 @@ mod tests {
     fn caller_with_its_share_does_not_keep_others_waiting() {
         let permits = ProgramPermits::default();
         permits.set_limit(4);
-        let callers = [(); 2].map(|()| Arc::new(Caller::new(CallerKind::Session)));
+        let callers = [(); 2].map(|()| Arc::new(Caller::new(CallerKind::Session, Arc::default())));
         let [greedy, modest] = &callers;
         let _running = [greedy, greedy].map(|caller| permits.acquire(caller).now_or_never().flatten().unwrap());
         let mut third = Box::pin(permits.acquire(greedy));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::spec::Elicit;
 use super::{AnswerVerdict, elicitation_url};
 use crate::action::ActionError;
-use crate::action::client::{ClientCapability, QuestionKind};
+use crate::action::context::client::{ClientCapability, QuestionKind};
 use crate::action::sibling_keys::check_exactly_one;
 use crate::compile::{Compiler, Exposure, shape_of};
 use crate::diagnostic::{Code, Reporting, Severity};
@@ -55,7 +55,10 @@ impl ElicitTemplate {
         ];
         check_exactly_one("elicit", elicit.location, &modes, compiler)?;
         let mode = match &elicit.url {
-            Some(url) => compile_elicit_url(url, compiler).map(ElicitMode::Url),
+            Some(url) => {
+                let template = compiler.template(url, Exposure::Client)?;
+                elicitation_url::check(url, &template, compiler).map(|()| ElicitMode::Url(template))
+            }
             None => compile_form(elicit, compiler).map(ElicitMode::Form),
         };
         Some(ElicitTemplate { message: message?, mode: mode? })
@@ -111,9 +114,12 @@ impl ElicitTemplate {
                 Some(_) => return Ok(AnswerVerdict::Invalid("invalid `content`, expected an object".to_owned())),
             };
             let fields = schema.json().get("properties").and_then(Value::as_object);
-            let known = content.into_iter().filter(|(name, _)| fields.is_some_and(|a| a.contains_key(name))).collect();
+            let declared = content
+                .into_iter()
+                .filter(|(name, _)| fields.is_some_and(|fields| fields.contains_key(name)))
+                .collect();
             // A client need not fill in defaults, and one of an older version is not sent them.
-            let (settled, violations) = schema.settle(known, EmptyText::Absent)?;
+            let (settled, violations) = schema.settle(declared, EmptyText::Absent)?;
             if !violations.is_empty() {
                 let messages: Vec<String> = violations.into_iter().map(|violation| violation.message).collect();
                 return Ok(AnswerVerdict::Invalid(messages.join("; ")));
@@ -136,15 +142,10 @@ pub(super) fn elicit_answer_shape(elicit: &Elicit) -> Shape {
     if raw.is_some_and(|raw| raw.0.get("properties").is_none()) {
         return Shape::Map(Box::new(Shape::Any));
     }
-    let written = elicit.schema.iter().flat_map(|fields| &fields.value).map(|(name, json)| field(name, &json.0));
+    let fields = elicit.schema.iter().flat_map(|fields| &fields.value).map(|(name, json)| field(name, &json.0));
     let raw = raw.and_then(|raw| raw.0.get("properties")?.as_object());
     let raw = raw.into_iter().flatten().map(|(name, json)| field(name, json));
-    Shape::object(written.chain(raw).chain([("action".to_owned(), Shape::Text)]))
-}
-
-fn compile_elicit_url(url: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<UrlSlot>> {
-    let template = compiler.template(url, Exposure::Client)?;
-    elicitation_url::check(url, &template, compiler).map(|()| template)
+    Shape::object(fields.chain(raw).chain([("action".to_owned(), Shape::Text)]))
 }
 
 /// The schema of a form before it is checked, and which part of it the text at a location is.

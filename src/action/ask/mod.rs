@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::{
     ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, AskError, Checkpoint, ClientCapability,
-    ClientQuestion, ClientUse, McpClient, OutcomeBody, PendingQuestions, QuestionRound, client,
+    ClientQuestion, ClientUse, McpClient, OutcomeBody, PendingQuestions, QuestionKind, QuestionRound,
 };
 use crate::budget::Budget;
 use crate::compile::Compiler;
@@ -111,7 +111,8 @@ impl ActionKind for AskAction {
         self.skip_unsupported(context, &mut answers)?;
         let (mut invalid, began) = (None, Instant::now());
         for attempt in 0.. {
-            let open = self.open_questions(context, &answers)?;
+            let open = self.questions.iter().filter(|question| !answers.contains_key(&question.key));
+            let open = open.map(|question| question.render(context)).collect::<Result<Vec<_>, _>>()?;
             if open.is_empty() {
                 break;
             }
@@ -175,16 +176,6 @@ impl AskAction {
         Ok(())
     }
 
-    /// Renders the questions without an answer.
-    fn open_questions(
-        &self,
-        context: &ActionContext<'_>,
-        answers: &Map<String, Value>,
-    ) -> Result<Vec<ClientQuestion>, ActionError> {
-        let open = self.questions.iter().filter(|question| !answers.contains_key(&question.key));
-        open.map(|question| question.render(context)).collect()
-    }
-
     /// Records the valid answers. Returns the error of an invalid one.
     fn accept_answers(
         &self,
@@ -229,11 +220,11 @@ impl QuestionTemplate {
         }
     }
 
-    fn render(&self, scope: &Scope) -> Result<client::QuestionKind, ActionError> {
+    fn render(&self, scope: &Scope) -> Result<QuestionKind, ActionError> {
         match self {
             QuestionTemplate::Elicit(elicited) => elicited.render(scope),
             QuestionTemplate::Sample(sampled) => sampled.render(scope),
-            QuestionTemplate::Roots => Ok(client::QuestionKind::Roots),
+            QuestionTemplate::Roots => Ok(QuestionKind::Roots),
         }
     }
 }
@@ -274,7 +265,7 @@ pub async fn ask_roots(
     if !client.has_capability(ClientCapability::Roots) {
         return Err(ActionError::MissingCapabilities(vec![ClientCapability::Roots]));
     }
-    let question = ClientQuestion { key: ROOTS_KEY.to_owned(), kind: client::QuestionKind::Roots };
+    let question = ClientQuestion { key: ROOTS_KEY.to_owned(), kind: QuestionKind::Roots };
     // What follows needs some of the time too, such as the folder in place of the roots.
     let timeout = ROOTS_TIMEOUT.min(time_left - time_left / 10);
     let round = QuestionRound { questions: vec![question], timeout, roots_timeout: timeout };
@@ -307,7 +298,7 @@ async fn ask_client(
     let (began, suspended) = (Instant::now(), budget.suspend()?);
     let answered = client.ask(round).await;
     drop(suspended);
-    if round.asks_more_than_roots() {
+    if round.questions.iter().any(|question| question.kind != QuestionKind::Roots) {
         budget.client_wait().add(began.elapsed());
     }
     match answered {
@@ -357,7 +348,12 @@ fn parse_roots(answer: &Value) -> Option<Vec<Value>> {
 fn answer_shape(question: &spec::Question) -> Shape {
     match (&question.elicit, &question.sample, &question.roots) {
         (Some(elicit), _, _) => elicit::elicit_answer_shape(elicit),
-        (_, Some(_), _) => sample::sample_answer_shape(),
+        (_, Some(_), _) => Shape::object([
+            ("text", Shape::Text),
+            ("content", Shape::Any),
+            ("model", Shape::Text),
+            ("stopReason", Shape::Text),
+        ]),
         (_, _, Some(_)) => Shape::list(Shape::object([("uri", Shape::Text), ("name", Shape::Text)])),
         _ => Shape::Any,
     }

@@ -10,12 +10,12 @@ use super::AnswerVerdict;
 use super::number::{NumberKey, NumberKind, NumberTemplates};
 use super::spec::{Sample, SampleMessage};
 use crate::action::ActionError;
-use crate::action::client::{ClientCapability, QuestionKind};
+use crate::action::context::client::{ClientCapability, QuestionKind};
 use crate::action::sibling_keys::check_exactly_one;
 use crate::compile::{Compiler, Exposure, MAX_FILE_BYTES, MimeType};
 use crate::diagnostic::Code;
 use crate::files::{Folder, MediaForm, media_form, mime_of};
-use crate::template::{Base64Slot, Scope, Shape, Template, TextSlot};
+use crate::template::{Base64Slot, Scope, Template, TextSlot};
 use crate::value_types::{Block, BlockBody, Json, Media};
 use crate::yaml::{Location, Spanned};
 
@@ -98,11 +98,6 @@ impl SampleTemplate {
     }
 }
 
-/// The shape of the answer.
-pub(super) fn sample_answer_shape() -> Shape {
-    Shape::object([("text", Shape::Text), ("content", Shape::Any), ("model", Shape::Text), ("stopReason", Shape::Text)])
-}
-
 /// Checks a `CreateMessageResult`.
 pub(super) fn check_answer(answer: &Value) -> AnswerVerdict {
     let Some(content) = answer.get("content") else { return AnswerVerdict::Invalid("missing `content`".to_owned()) };
@@ -125,14 +120,14 @@ fn static_params(
     numbers: &mut NumberTemplates,
     compiler: &mut Compiler<'_>,
 ) -> Option<Map<String, Value>> {
-    let mut number = |key, written: &Option<Spanned<Json>>, compiler: &mut Compiler<'_>| match written {
-        Some(written) => numbers.compile(key, &Spanned::new(&written.value.0, written.location), compiler),
+    let mut number = |key, option: &Option<Spanned<Json>>, compiler: &mut Compiler<'_>| match option {
+        Some(option) => numbers.compile(key, &Spanned::new(&option.value.0, option.location), compiler),
         None => Some(None),
     };
     let max_tokens = number(NumberKey { name: "maxTokens", kind: NumberKind::Count }, &sample.max_tokens, compiler);
     let temperature = number(NumberKey { name: "temperature", kind: NumberKind::Any }, &sample.temperature, compiler);
     let preferences = match &sample.model_preferences {
-        Some(written) => static_preferences(written, numbers, compiler).map(Some),
+        Some(preferences) => static_preferences(preferences, numbers, compiler).map(Some),
         None => Some(None),
     };
     sample.max_tokens.as_ref()?;
@@ -151,15 +146,15 @@ fn static_params(
 
 /// The preferences for the model without priorities that are templates.
 fn static_preferences(
-    written: &Spanned<Json>,
+    preferences: &Spanned<Json>,
     numbers: &mut NumberTemplates,
     compiler: &mut Compiler<'_>,
 ) -> Option<Value> {
-    let Value::Object(mut fields) = written.value.0.clone() else { return Some(written.value.0.clone()) };
+    let Value::Object(mut fields) = preferences.value.0.clone() else { return Some(preferences.value.0.clone()) };
     let mut sound = true;
     for key in PRIORITIES {
         let Some(value) = fields.get(key) else { continue };
-        let at = compiler.load_context.documents.value_at(written.location, &format!("/{key}"));
+        let at = compiler.load_context.documents.value_at(preferences.location, &format!("/{key}"));
         let share = NumberKey { name: key, kind: NumberKind::Fraction };
         match numbers.compile(share, &Spanned::new(value, at), compiler) {
             Some(None) => drop(fields.shift_remove(key)),

@@ -165,8 +165,8 @@ fn compile_edits(edits: &Spanned<Json>, compiler: &mut Compiler<'_>) -> Option<J
     };
     for (number, item) in items.iter().enumerate() {
         let keys: Vec<&str> = item.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
-        let known = keys.iter().all(|key| EDIT_KEYS.contains(key));
-        if keys.len() != 2 || !known || !keys.iter().any(|key| key.starts_with("old")) {
+        let are_keys_of_edits = keys.iter().all(|key| EDIT_KEYS.contains(key));
+        if keys.len() != 2 || !are_keys_of_edits || !keys.iter().any(|key| key.starts_with("old")) {
             let at = compiler.load_context.documents.value_at(edits.location, &format!("/{number}"));
             report_edits(at, compiler);
             return None;
@@ -201,48 +201,43 @@ impl FileOptions {
     }
 }
 
-fn is_literal(written: &Option<Spanned<Scalar>>) -> bool {
-    written.as_ref().is_some_and(|written| !written.value.0.contains("{{"))
+fn is_literal(option: &Option<Spanned<Scalar>>) -> bool {
+    option.as_ref().is_some_and(|option| !option.value.0.contains("{{"))
 }
 
 type OptionTemplate = Option<Template<JsonSlot>>;
 
 /// A number, or one `{{…}}`; the outer `None` if it has an error.
-fn count(key: &str, written: Option<&Spanned<Scalar>>, compiler: &mut Compiler<'_>) -> Option<OptionTemplate> {
-    compile_option(
-        written,
-        |text| text.parse::<u32>().is_ok(),
-        &format!("invalid `{key}`, expected a number"),
-        compiler,
-    )
+fn count(key: &str, option: Option<&Spanned<Scalar>>, compiler: &mut Compiler<'_>) -> Option<OptionTemplate> {
+    compile_option(option, |text| text.parse::<u32>().is_ok(), &format!("invalid `{key}`, expected a number"), compiler)
 }
 
 /// True or false, or one `{{…}}`.
-fn flag(key: &str, written: Option<&Spanned<Scalar>>, compiler: &mut Compiler<'_>) -> Option<OptionTemplate> {
+fn flag(key: &str, option: Option<&Spanned<Scalar>>, compiler: &mut Compiler<'_>) -> Option<OptionTemplate> {
     let message = format!("invalid `{key}`, expected true or false");
-    compile_option(written, |text| matches!(text, "true" | "false"), &message, compiler)
+    compile_option(option, |text| matches!(text, "true" | "false"), &message, compiler)
 }
 
 fn compile_option(
-    written: Option<&Spanned<Scalar>>,
+    option: Option<&Spanned<Scalar>>,
     is_valid: impl Fn(&str) -> bool,
     message: &str,
     compiler: &mut Compiler<'_>,
 ) -> Option<OptionTemplate> {
-    let Some(written) = written else { return Some(None) };
-    let text = written.to_text();
+    let Some(option) = option else { return Some(None) };
+    let text = option.to_text();
     let is_template = text.trim().starts_with("{{") && text.trim().ends_with("}}");
     if !is_template && !is_valid(&text) {
-        compiler.error(Code::BadValue, written.location, message).help("write it, or exactly one `{{…}}`");
+        compiler.error(Code::BadValue, option.location, message).help("write it, or exactly one `{{…}}`");
         return None;
     }
     compiler.template(&text, Exposure::Client).map(Some)
 }
 
 /// Patterns; those without values are checked.
-fn patterns(written: Option<&OneOrMany>, compiler: &mut Compiler<'_>) -> Option<Vec<Template<QuerySlot>>> {
+fn patterns(globs: Option<&OneOrMany>, compiler: &mut Compiler<'_>) -> Option<Vec<Template<QuerySlot>>> {
     let mut templates = Vec::new();
-    for pattern in written.into_iter().flat_map(OneOrMany::items) {
+    for pattern in globs.into_iter().flat_map(OneOrMany::items) {
         let text = pattern.to_text();
         if !text.contains("{{")
             && let Err(error) = Globs::new(&[text.as_str()], &[])

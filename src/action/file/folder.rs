@@ -43,13 +43,13 @@ pub(super) fn find_folder<'a>(
         compiler.load_context.used_keys.insert(key.location);
         return Some((key, folder));
     }
-    let known: Vec<&str> = pack.folders.keys().map(|name| name.value.as_str()).collect();
+    let names: Vec<&str> = pack.folders.keys().map(|name| name.value.as_str()).collect();
     let place = name.location.span();
     let diagnostic = compiler.error(Code::UnknownReference, place, format!("unknown folder `{}`", name.value));
-    diagnostic.did_you_mean(name, place, known.iter().copied());
-    let expected = match known.as_slice() {
+    diagnostic.did_you_mean(name, place, names.iter().copied());
+    let expected = match names.as_slice() {
         [] => "write `folders: { notes: { path: notes } }` at the top level".to_owned(),
-        known => format!("expected one of `{}`", known.join("`, `")),
+        names => format!("expected one of `{}`", names.join("`, `")),
     };
     match diagnostic.help.take() {
         Some(near) => diagnostic.help(format!("{near} {expected}")),

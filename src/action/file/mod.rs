@@ -145,7 +145,13 @@ impl FileAction {
             FileOperation::Write | FileOperation::Append => call.run_io(|| call.write(folder, &path)),
             FileOperation::Copy | FileOperation::Move => call.run_io(|| call.transfer(folder, &path)),
             FileOperation::Remove => call.run_io(|| call.remove(folder, &path)),
-            FileOperation::MakeDir => call.run_io(|| call.make_folder(folder, &path)),
+            FileOperation::MakeDir => call.run_io(|| {
+                call.announce_change(&path)?;
+                if !path.relative.is_empty() {
+                    folder.create_folder(&path.relative)?;
+                }
+                Ok(call.change_result(&path, |shown| format!("made the folder {shown}")))
+            }),
         }
     }
 }
@@ -191,14 +197,6 @@ impl FileOperationRun<'_> {
             (None, None) => Lines::All,
         };
         Ok(ReadOptions { lines, as_base64: self.flag(&options.base64)? })
-    }
-
-    fn make_folder(&self, folder: &WritableFolder, path: &ResolvedPath) -> Result<OperationResult, ActionError> {
-        self.announce_change(path)?;
-        if !path.relative.is_empty() {
-            folder.create_folder(&path.relative)?;
-        }
-        Ok(self.change_result(path, |shown| format!("made the folder {shown}")))
     }
 
     fn list(&self, folder: &WritableFolder, path: &ResolvedPath) -> Result<OperationResult, ActionError> {

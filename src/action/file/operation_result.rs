@@ -5,7 +5,6 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use crate::action::{ActionContext, ActionError, ActionOutcome, OutcomeBody};
-use crate::redact::Redactor;
 
 use super::read::ReadOptions;
 
@@ -54,8 +53,13 @@ impl OperationResult {
             ResultBody::Text(name) => {
                 OutcomeBody::Text(value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned())
             }
-            ResultBody::Contents { bytes, mime_type, options } => {
-                let bytes = options.redacted_bytes(bytes, context.run.max_output, redactor);
+            ResultBody::Contents { mut bytes, mime_type, options } => {
+                // Secrets are hidden first: a line may hold a part of one.
+                if let Some(redactor) = redactor {
+                    let limit = usize::try_from(context.run.max_output).unwrap_or(usize::MAX);
+                    options.redact(redactor, &mut bytes, limit);
+                }
+                let bytes = options.lines.apply(bytes);
                 let (name, content, body) = options.contents(bytes, mime_type, context)?;
                 value.as_object_mut().map(|fields| fields.insert(name.to_owned(), content.into()));
                 body
@@ -66,15 +70,6 @@ impl OperationResult {
 }
 
 impl ReadOptions {
-    /// The lines that are wanted, without secrets: these are hidden first, as a line may hold a part of one.
-    fn redacted_bytes(&self, mut bytes: Vec<u8>, limit: u64, redactor: Option<&Redactor>) -> Vec<u8> {
-        if let Some(redactor) = redactor {
-            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-            self.redact(redactor, &mut bytes, limit);
-        }
-        self.lines.apply(bytes)
-    }
-
     /// The field of what was read, its value, and the body.
     fn contents(
         &self,

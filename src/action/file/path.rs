@@ -29,18 +29,19 @@ impl ResolvedPath {
     /// # Errors
     /// It is outside of the folders, or names what values may not name.
     pub(super) fn resolve(
-        written: &FolderPathText,
+        path_text: &FolderPathText,
         folders: &[WritableFolder],
         named: &CompiledFolder,
     ) -> Result<ResolvedPath, ActionError> {
         let hidden = named.hidden;
-        let is_uri = written.is_value && written.text.get(..5).is_some_and(|head| head.eq_ignore_ascii_case("file:"));
+        let is_uri =
+            path_text.is_value && path_text.text.get(..5).is_some_and(|head| head.eq_ignore_ascii_case("file:"));
         let path = match is_uri {
             true => {
-                file_uri_to_path(&written.text).ok_or_else(|| invalid_path_error("is not a `file:` URI of a path"))?
+                file_uri_to_path(&path_text.text).ok_or_else(|| invalid_path_error("is not a `file:` URI of a path"))?
             }
-            false if written.is_value => expand_home(Path::new(&written.text)),
-            false => PathBuf::from(&written.text),
+            false if path_text.is_value => expand_home(Path::new(&path_text.text)),
+            false => PathBuf::from(&path_text.text),
         };
         if path.as_os_str().as_encoded_bytes().contains(&0) {
             return Err(invalid_path_error("contains a NUL character"));
@@ -49,15 +50,15 @@ impl ResolvedPath {
             return Err(invalid_path_error("must not contain `..`"));
         }
         let (folder, inside) = match path.is_absolute() {
-            true => locate(&path, folders).ok_or_else(|| outside_error(&written.text, folders, named))?,
+            true => locate(&path, folders).ok_or_else(|| outside_error(&path_text.text, folders, named))?,
             false => (0, path.clone()),
         };
         let relative = join_names(&inside).ok_or_else(|| invalid_path_error("is not UTF-8"))?;
         if relative.split('/').any(is_temporary) {
             return Err(invalid_path_error("is that of a temporary file"));
         }
-        let is_hidden = written.is_value && !hidden && relative.split('/').any(|name| name.starts_with('.'));
-        if is_hidden || written.is_value && !hidden && leads_to_hidden(folders, folder, &relative) {
+        let is_hidden = path_text.is_value && !hidden && relative.split('/').any(|name| name.starts_with('.'));
+        if is_hidden || path_text.is_value && !hidden && leads_to_hidden(folders, folder, &relative) {
             return Err(invalid_path_error("names a hidden file (leading `.`)"));
         }
         Ok(ResolvedPath { folder, relative, is_absolute: path.is_absolute() })

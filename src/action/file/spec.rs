@@ -175,7 +175,7 @@ impl FileOperation {
 impl FileSpec {
     /// The operations that are written, with their paths.
     pub(super) fn operations(&self) -> Vec<(FileOperation, &Spanned<String>)> {
-        let written = [
+        let operations = [
             (FileOperation::Read, &self.read),
             (FileOperation::Write, &self.write),
             (FileOperation::Append, &self.append),
@@ -188,12 +188,12 @@ impl FileSpec {
             (FileOperation::Remove, &self.remove),
             (FileOperation::MakeDir, &self.make_dir),
         ];
-        written.into_iter().filter_map(|(operation, path)| Some((operation, path.as_ref()?))).collect()
+        operations.into_iter().filter_map(|(operation, path)| Some((operation, path.as_ref()?))).collect()
     }
 
     /// The options that are written.
     pub(super) fn options(&self) -> Vec<&'static str> {
-        let written = [
+        let options = [
             ("to", self.to.is_some()),
             ("text", self.text.is_some()),
             ("base64", self.base64.is_some()),
@@ -207,6 +207,6 @@ impl FileSpec {
             ("exclude", self.exclude.is_some()),
             ("limit", self.limit.is_some()),
         ];
-        written.into_iter().filter_map(|(key, is_written)| is_written.then_some(key)).collect()
+        options.into_iter().filter_map(|(key, is_written)| is_written.then_some(key)).collect()
     }
 }

@@ -13,7 +13,6 @@ use super::connection::{compile_base, compile_path, in_connection_scope};
 use super::credentials::HttpCredentials;
 use super::header_name::{is_header_name, is_reserved_header};
 use super::multipart::{FilePartSource, Multipart};
-use super::paginate::Pagination;
 use super::query::QueryParameter;
 use super::spec::RequestBodySpec;
 use super::status::with_response;
@@ -110,11 +109,11 @@ pub(super) fn merge_credentials(
 }
 
 pub(super) fn compile_headers<'h>(
-    written: impl IntoIterator<Item = (&'h Spanned<String>, &'h Spanned<Scalar>)>,
+    headers: impl IntoIterator<Item = (&'h Spanned<String>, &'h Spanned<Scalar>)>,
     compiler: &mut Compiler<'_>,
 ) -> Option<Vec<(String, Template<HeaderSlot>)>> {
     let mut all = Vec::new();
-    for (name, value) in written {
+    for (name, value) in headers {
         check_header_name(name, compiler);
         let text = value.to_text();
         if text.chars().any(|character| character.is_control() && character != '\t') {
@@ -140,14 +139,6 @@ pub(super) fn check_header_name(name: &Spanned<String>, compiler: &mut Compiler<
     }
     if is_reserved_header(name) {
         compiler.error(Code::BadName, name.location, format!("reserved header `{}`: folio sets it", name.value));
-    }
-}
-
-/// How pages are followed, if they are.
-pub(super) fn compile_pagination(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<Option<Pagination>> {
-    match &spec.paginate {
-        Some(paginate) => Pagination::compile(paginate, compiler).map(Some),
-        None => Some(None),
     }
 }
 
@@ -214,35 +205,20 @@ pub(super) fn http_method(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Optio
     Some(method.value.as_str())
 }
 
-/// Reports a method whose response has no pages.
-fn check_paginate(spec: &HttpSpec, method: &str, compiler: &mut Compiler<'_>) {
+/// Checks the keys that go with some methods alone, and the time-out.
+pub(super) fn check_spec(spec: &HttpSpec, method: &str, compiler: &mut Compiler<'_>) {
+    if let Some(cache) = spec.cache.as_ref().filter(|_| !matches!(method, "GET" | "HEAD")) {
+        compiler
+            .error(Code::Conflict, cache.location, format!("a {method} request must not have `cache`"))
+            .help("remove `cache`: only responses of GET and HEAD requests are kept");
+    }
     if let Some(paginate) = spec.paginate.as_ref().filter(|_| method == "HEAD") {
         compiler
             .error(Code::Conflict, paginate.location, "a HEAD request must not have `paginate`")
             .help("remove one of them: its response has no body");
     }
-}
-
-/// Reports a time in which nothing can be done.
-fn check_timeout(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
     if let Some(timeout) = spec.timeout.as_ref().filter(|timeout| timeout.to_std().is_zero()) {
         compiler.error(Code::BadValue, timeout.location, "`timeout` must be greater than zero");
-    }
-}
-
-/// Checks the keys that go with some methods alone, and the time-out.
-pub(super) fn check_spec(spec: &HttpSpec, method: &'static str, compiler: &mut Compiler<'_>) {
-    check_cache(spec, method, compiler);
-    check_paginate(spec, method, compiler);
-    check_timeout(spec, compiler);
-}
-
-/// Reports `cache` of a request that is sent for what it does.
-fn check_cache(spec: &HttpSpec, method: &str, compiler: &mut Compiler<'_>) {
-    if let Some(cache) = spec.cache.as_ref().filter(|_| !matches!(method, "GET" | "HEAD")) {
-        compiler
-            .error(Code::Conflict, cache.location, format!("a {method} request must not have `cache`"))
-            .help("remove `cache`: only responses of GET and HEAD requests are kept");
     }
 }
 
@@ -264,7 +240,15 @@ pub(super) fn allow_hosts(hosts: Option<&Vec<Spanned<String>>>, compiler: &mut C
     for host in hosts.into_iter().flatten() {
         match host.contains("{{") {
             true => allow_variable(host, &mut policy, compiler),
-            false => allow_host(host, &mut policy, compiler),
+            false => {
+                if allows_any_host(host) {
+                    warn_of_open_network(&format!("`{}` in `allow`", host.value), host, compiler);
+                }
+                if policy.allow(host).is_err() {
+                    let message = format!("invalid host `{}`", host.value);
+                    compiler.error(Code::BadValue, host.location, message).help(HOST_HELP);
+                }
+            }
         }
     }
     policy
@@ -296,15 +280,6 @@ fn warn_of_open_network(what: &str, at: &Spanned<String>, compiler: &mut Compile
     compiler
         .warning(Code::Unsafe, at.location, format!("{what} opens the whole network of the server to the request"))
         .help("write the hosts or networks that it needs");
-}
-
-fn allow_host(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mut Compiler<'_>) {
-    if allows_any_host(host) {
-        warn_of_open_network(&format!("`{}` in `allow`", host.value), host, compiler);
-    }
-    if policy.allow(host).is_err() {
-        compiler.error(Code::BadValue, host.location, format!("invalid host `{}`", host.value)).help(HOST_HELP);
-    }
 }
 
 /// Allows the hosts in a variable, which the user of the server sets.

@@ -51,9 +51,8 @@ struct ScopeTemplate {
 }
 
 impl ScopeTemplate {
-    fn compile(written: &str, at: Location, compiler: &mut Compiler<'_>) -> Option<ScopeTemplate> {
-        let template: Template<TextSlot> =
-            compiler.template(&Spanned::new(written.to_owned(), at), Exposure::Private)?;
+    fn compile(text: &str, at: Location, compiler: &mut Compiler<'_>) -> Option<ScopeTemplate> {
+        let template: Template<TextSlot> = compiler.template(&Spanned::new(text.to_owned(), at), Exposure::Private)?;
         let is_of_author = |path: &Vec<String>| path.first().is_some_and(|head| head == "env" || head == "server");
         let is_single_scope = !template.read_paths().iter().all(is_of_author);
         Some(ScopeTemplate { template, is_single_scope })
@@ -61,7 +60,9 @@ impl ScopeTemplate {
 
     fn render(&self, scope: &Scope) -> Result<String, ActionError> {
         let text = self.template.render(scope)?.0;
-        match self.is_single_scope && !text.bytes().all(is_scope_byte) {
+        // RFC 6749, 3.3.
+        let is_of_scope = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
+        match self.is_single_scope && !text.bytes().all(is_of_scope) {
             true => Err(ActionError::message(NOT_ONE_SCOPE.to_owned())),
             false => Ok(text),
         }
@@ -70,11 +71,6 @@ impl ScopeTemplate {
 
 const NOT_ONE_SCOPE: &str =
     "each element of `scopes` with a value must be one scope, without blanks, quotes and backslashes";
-
-/// Whether a byte may be in a scope (RFC 6749, 3.3).
-fn is_scope_byte(byte: u8) -> bool {
-    byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\')
-}
 
 impl HttpCredentials {
     /// Compiles `auth`.
@@ -93,7 +89,10 @@ impl HttpCredentials {
         }
         if let Some(basic) = &auth.basic {
             let at = basic.location;
-            basic.username.iter().for_each(|username| check_username(username, compiler));
+            let literal = basic.username.as_ref().filter(|username| !username.contains("{{"));
+            if let Some(username) = literal.filter(|username| username.contains(':')) {
+                compiler.error(Code::BadValue, username.location, COLON_IN_USERNAME);
+            }
             let username = identifier(basic.username.as_ref(), at, "`username` in `basic`", compiler);
             let password = credential(basic.password.as_ref(), at, "`password` in `basic`", compiler);
             return username.zip(password).map(|(username, password)| HttpCredentials::Basic(username, password));
@@ -186,12 +185,6 @@ fn basic_credentials(user: &str, password: &str) -> Result<String, ActionError> 
     Ok(format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))))
 }
 
-fn check_username(username: &Spanned<String>, compiler: &mut Compiler<'_>) {
-    if username.contains(':') && !username.contains("{{") {
-        compiler.error(Code::BadValue, username.location, COLON_IN_USERNAME);
-    }
-}
-
 /// Sets a parameter. A URL that the API gave may have it already, without its secret value.
 fn set_parameter(
     name: &str,
@@ -236,14 +229,6 @@ impl OAuth2Credentials {
         })
     }
 
-    /// The scopes, without those that are empty; `None` if none are written.
-    fn render_scopes(&self, scope: &Scope) -> Result<Option<String>, ActionError> {
-        let scopes: Vec<String> =
-            self.scopes.iter().map(|template| template.render(scope)).collect::<Result<_, _>>()?;
-        let scopes: Vec<&str> = scopes.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
-        Ok((!self.scopes.is_empty()).then(|| scopes.join(" ")))
-    }
-
     /// The request for a token that authorizes `request`.
     pub(super) fn token_request(
         &self,
@@ -255,7 +240,12 @@ impl OAuth2Credentials {
         for (name, value) in &self.form {
             form.push((name.clone(), value.render(scope)?.0));
         }
-        form.extend(self.render_scopes(scope)?.map(|scopes| ("scope".to_owned(), scopes)));
+        if !self.scopes.is_empty() {
+            let scopes = self.scopes.iter().map(|template| template.render(scope));
+            let scopes: Vec<String> = scopes.collect::<Result<_, _>>()?;
+            let scopes: Vec<&str> = scopes.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
+            form.push(("scope".to_owned(), scopes.join(" ")));
+        }
         let mut host_policy = request.host_policy.clone();
         self.literal_url.iter().for_each(|url| host_policy.allow_url(url));
         let url = parse_url(&self.token_url.render(scope)?.text)?;

@@ -9,5 +9,5 @@ pub fn is_header_name(name: &str) -> bool {
 /// Whether folio sets a header itself, as it says how the message is framed.
 pub fn is_reserved_header(name: &str) -> bool {
     let reserved = ["host", "content-length", "transfer-encoding", "connection"];
-    reserved.iter().any(|known| name.eq_ignore_ascii_case(known))
+    reserved.iter().any(|reserved| name.eq_ignore_ascii_case(reserved))
 }

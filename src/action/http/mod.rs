@@ -7,7 +7,6 @@ mod header_name;
 mod multipart;
 mod paginate;
 mod query;
-mod request_error;
 mod response;
 mod retry;
 mod send;
@@ -36,7 +35,6 @@ use tls_and_proxy::TlsAndProxy;
 
 pub use connection::check_connection;
 pub use header_name::{is_header_name, is_reserved_header};
-pub use request_error::RequestError;
 pub(super) use response::request_effect;
 pub use spec::{HttpSpec, Method, Redirect};
 
@@ -102,14 +100,14 @@ impl HttpBody {
 
 /// How responses are parsed. Pages are lists in JSON.
 fn output_format(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -> Option<OutputFormat> {
-    let written = node.step.parse.as_ref();
-    if let (Some(format), Some(_)) = (written.filter(|format| format.value != ParseFormat::Json), &node.spec.paginate) {
+    let parse = node.step.parse.as_ref();
+    if let (Some(format), Some(_)) = (parse.filter(|format| format.value != ParseFormat::Json), &node.spec.paginate) {
         compiler
             .error(Code::Conflict, format.location, "`paginate` cannot be used with `parse`, except `parse: json`")
             .help("remove one of them: the items of pages are found in JSON");
         return None;
     }
-    Some(OutputFormat::new(written, node.wants_json))
+    Some(OutputFormat::new(parse, node.wants_json))
 }
 
 /// The error of a response that takes too much.
@@ -162,7 +160,8 @@ impl ActionKind for HttpAction {
         let error_messages = ErrorMessages::compile(&spec.on_error, &Self::outcome_shape(), compiler);
         let expected_statuses = status::compile_patterns(spec.expect.as_ref(), compiler);
         let fail_if = compile::compile_fail_if(spec, shared, &Self::outcome_shape(), compiler);
-        let pagination = compile::compile_pagination(spec, compiler);
+        let pages = spec.paginate.as_ref();
+        let pagination = pages.map_or(Some(None), |pages| Pagination::compile(pages, compiler).map(Some));
         let method = compile::http_method(spec, compiler);
         connection?;
         let (method, urls) = (method?, urls?);
@@ -227,7 +226,10 @@ impl HttpAction {
         let never_fails = |status| self.fail_if.is_none() && self.is_success(status);
         ErrorMessages::check_used(&spec.on_error, never_fails, compiler);
         self.check_whole_url(spec, compiler)?;
-        Some(HttpAction { has_secret_query: self.may_have_secret_query(), ..self })
+        // Variables and the results of steps may be secret.
+        let reads = self.url.read_paths().iter().cloned().chain(QueryParameter::read_paths(&self.query));
+        let is_secret = |path: Vec<String>| path.first().is_some_and(|head| head == "env" || head == "steps");
+        Some(HttpAction { has_secret_query: reads.into_iter().any(is_secret), ..self })
     }
 
     /// Refuses secrets in a request whose host an argument chooses.
@@ -248,12 +250,6 @@ impl HttpAction {
                 .help(help);
         }
         None
-    }
-
-    /// Whether its query reads variables or the results of steps, which may be secret.
-    fn may_have_secret_query(&self) -> bool {
-        let reads = self.url.read_paths().to_vec().into_iter().chain(QueryParameter::read_paths(&self.query));
-        reads.into_iter().any(|path| path.first().is_some_and(|head| head == "env" || head == "steps"))
     }
 
     /// The paths that its query, headers and body read.

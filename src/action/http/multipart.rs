@@ -38,11 +38,8 @@ pub(super) enum FilePartSource {
 
 impl Multipart {
     /// Compiles `multipart`.
-    pub(super) fn compile(
-        written: &Spanned<NamedMap<MultipartPart>>,
-        compiler: &mut Compiler<'_>,
-    ) -> Option<Multipart> {
-        let parts: Vec<_> = written
+    pub(super) fn compile(parts: &Spanned<NamedMap<MultipartPart>>, compiler: &mut Compiler<'_>) -> Option<Multipart> {
+        let parts: Vec<_> = parts
             .iter()
             .map(|(name, part)| Some((name.value.clone(), PartTemplate::compile(part, name.location, compiler)?)))
             .collect();
@@ -82,9 +79,9 @@ impl PartTemplate {
 
     fn compile_file(part: &FilePart, at: Location, compiler: &mut Compiler<'_>) -> Option<PartTemplate> {
         let contents = FilePartSource::compile(part, at, compiler)?;
-        if let Some(written) = part.mime_type.as_ref().filter(|written| !is_mime_type(written)) {
+        if let Some(mime_type) = part.mime_type.as_ref().filter(|mime_type| !is_mime_type(mime_type)) {
             compiler
-                .error(Code::BadValue, written.location, format!("invalid MIME type `{}`", written.value))
+                .error(Code::BadValue, mime_type.location, format!("invalid MIME type `{}`", mime_type.value))
                 .help("use two parts, such as `text/csv` or `image/png`");
         }
         let filename = match &part.filename {
@@ -92,7 +89,7 @@ impl PartTemplate {
             None => None,
         };
         let guessed = || part.file.as_ref().and_then(|file| mime_by_name(file)).map(str::to_owned);
-        let mime_type = part.mime_type.as_ref().map(|written| written.value.clone()).or_else(guessed);
+        let mime_type = part.mime_type.as_ref().map(|mime_type| mime_type.value.clone()).or_else(guessed);
         Some(PartTemplate::File { contents, filename, mime_type })
     }
 
@@ -100,7 +97,10 @@ impl PartTemplate {
         match self {
             PartTemplate::Text(text) if is_absent(text, scope) => Ok(Vec::new()),
             PartTemplate::Text(text) => {
-                Ok(text.render(scope)?.0.into_iter().map(|text| text_part(name, text)).collect())
+                let contents = text.render(scope)?.0.into_iter().map(|text| PartContent::Bytes(text.into_bytes()));
+                let name = name.to_owned();
+                let part = |content| BodyPart { name: name.clone(), filename: None, mime_type: None, content };
+                Ok(contents.map(part).collect())
             }
             PartTemplate::File { contents, .. } if contents.template().is_some_and(|text| is_absent(text, scope)) => {
                 Ok(Vec::new())
@@ -179,8 +179,4 @@ impl FilePartSource {
             }
         })
     }
-}
-
-fn text_part(name: &str, text: String) -> BodyPart {
-    BodyPart { name: name.to_owned(), filename: None, mime_type: None, content: PartContent::Bytes(text.into_bytes()) }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::action::outcome::OutcomeBody;
+use crate::action::context::outcome::OutcomeBody;
 use crate::action::sibling_keys::check_exactly_one;
 use crate::action::{ActionContext, ActionError, ActionOutcome, ProgressUpdate, SelectExpression};
 use crate::budget::{json_memory_size, memory_size};
@@ -42,15 +42,15 @@ enum MaxItems {
 }
 
 impl MaxItems {
-    fn compile(written: Option<&Spanned<Scalar>>, compiler: &mut Compiler<'_>) -> Option<MaxItems> {
-        let Some(written) = written else { return Some(MaxItems::Fixed(usize::MAX)) };
-        if written.0.contains("{{") {
-            return compiler.template(&written.to_text(), Exposure::Private).map(MaxItems::Template);
+    fn compile(max_items: Option<&Spanned<Scalar>>, compiler: &mut Compiler<'_>) -> Option<MaxItems> {
+        let Some(max_items) = max_items else { return Some(MaxItems::Fixed(usize::MAX)) };
+        if max_items.0.contains("{{") {
+            return compiler.template(&max_items.to_text(), Exposure::Private).map(MaxItems::Template);
         }
-        let count = written.0.parse().ok().filter(|count: &u32| *count > 0);
+        let count = max_items.0.parse().ok().filter(|count: &u32| *count > 0);
         if count.is_none() {
             compiler
-                .error(Code::BadValue, written.location, format!("invalid `maxItems` `{}`", written.0))
+                .error(Code::BadValue, max_items.location, format!("invalid `maxItems` `{}`", max_items.0))
                 .help("write a whole number from 1, or exactly one `{{…}}` with one: `maxItems: \"{{limit}}\"`");
         }
         count.map(|count| MaxItems::Fixed(count as usize))
@@ -148,9 +148,9 @@ impl Pagination {
                 .help(format!("use a number from 1 to {MAX_PAGES}"));
             return None;
         }
-        for (key, written) in [("start", &spec.start), ("step", &spec.step)] {
-            if let Some(written) = written.as_ref().filter(|_| spec.page.is_none()) {
-                compiler.error(Code::Conflict, written.location, format!("`{key}` requires `page`"));
+        for (key, number) in [("start", &spec.start), ("step", &spec.step)] {
+            if let Some(number) = number.as_ref().filter(|_| spec.page.is_none()) {
+                compiler.error(Code::Conflict, number.location, format!("`{key}` requires `page`"));
             }
         }
         let items = match &spec.items {
@@ -246,7 +246,10 @@ impl PageReader<'_> {
     async fn read(mut self, mut request: HttpRequest) -> Result<ActionOutcome, ActionError> {
         loop {
             self.seen.insert(request.url.clone());
-            self.report_progress().await;
+            if self.pages > 0 {
+                let message = Some(format!("page {}", self.pages + 1));
+                self.context.run.client.progress(ProgressUpdate { progress: None, total: None, message }).await;
+            }
             request.max_output = self.context.run.max_output.saturating_sub(self.bytes);
             let request_description = self.action.describe_request(&request, &**self.context.run.world);
             let response = match self
@@ -304,13 +307,6 @@ impl PageReader<'_> {
         }
     }
 
-    async fn report_progress(&self) {
-        if self.pages > 0 {
-            let message = Some(format!("page {}", self.pages + 1));
-            self.context.run.client.progress(ProgressUpdate { progress: None, total: None, message }).await;
-        }
-    }
-
     fn is_full(&self) -> bool {
         self.pages >= self.pagination.max_pages || self.items.len() >= self.max_items
     }
@@ -330,19 +326,18 @@ impl PageReader<'_> {
         let body = &response.body;
         self.bytes += body.bytes.len() as u64;
         if body.is_truncated() {
-            let limit = self.context.run.max_output;
-            return Err(ActionError::TruncatedJson { missing: body.missing_bytes, limit });
+            return Err(ActionError::truncated("JSON", body, self.context.run.max_output));
         }
         let page: Value = serde_json::from_slice(bytes_without_byte_order_mark(&body.bytes))
-            .map_err(|error| ActionError::InvalidJson { message: error.to_string() })?;
-        let found = match &self.pagination.items {
+            .map_err(|error| ActionError::invalid_json(&error.to_string()))?;
+        let selected = match &self.pagination.items {
             Some(items) => items.apply(&page)?,
             None => page.clone(),
         };
-        let Value::Array(items) = found else {
+        let Value::Array(items) = selected else {
             return Err(ActionError::message(match &self.pagination.items {
                 Some(items) => {
-                    let hint = items.hint(&page, &found).map(|hint| format!(": {hint}")).unwrap_or_default();
+                    let hint = items.hint(&page, &selected).map(|hint| format!(": {hint}")).unwrap_or_default();
                     format!("`items` of `paginate` did not select a list{hint}")
                 }
                 None => "the response is not a list: select it with `items` in `paginate`".to_owned(),
@@ -351,15 +346,11 @@ impl PageReader<'_> {
         let is_empty = items.is_empty();
         let room = self.max_items - self.items.len();
         self.is_truncated |= items.len() > room;
-        self.hold_items(items.iter().take(room))?;
+        // In the list, and in the value and the texts of the outcome.
+        let size: usize = items.iter().take(room).map(memory_size).sum();
+        self.context.scope.budget().hold(size.saturating_mul(3)).map_err(response_limit_error)?;
         self.items.extend(items.into_iter().take(room));
         self.next_url(response, &page, is_empty)
-    }
-
-    /// Holds items before they are kept: in the list, and in the value and the texts of the outcome.
-    fn hold_items<'v>(&self, items: impl Iterator<Item = &'v Value>) -> Result<(), ActionError> {
-        let size: usize = items.map(memory_size).sum();
-        self.context.scope.budget().hold(size.saturating_mul(3)).map_err(response_limit_error)
     }
 
     fn next_url(&self, response: &HttpResponse, page: &Value, is_empty: bool) -> Result<Option<Url>, ActionError> {
@@ -416,18 +407,13 @@ impl PageReader<'_> {
     }
 
     fn finish(self, reason: &StopReason) -> ActionOutcome {
-        let partial = match reason {
-            StopReason::Failure(message) => Some(message.as_str()),
-            StopReason::Complete | StopReason::Limit => None,
-        };
-        let note = match reason {
-            StopReason::Complete => None,
-            StopReason::Limit => Some(format!(
-                "Only the first {} and {} were read; there are more.",
-                count(self.items.len(), "item"),
-                count(self.pages as usize, "page")
-            )),
-            StopReason::Failure(message) => Some(format!("Incomplete: {message}")),
+        let (partial, note) = match reason {
+            StopReason::Complete => (None, None),
+            StopReason::Limit => {
+                let (items, pages) = (count(self.items.len(), "item"), count(self.pages as usize, "page"));
+                (None, Some(format!("Only the first {items} and {pages} were read; there are more.")))
+            }
+            StopReason::Failure(message) => (Some(message.as_str()), Some(format!("Incomplete: {message}"))),
         };
         let last = self.last.as_ref();
         let status = last.map(|last| last.status);

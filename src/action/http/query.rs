@@ -35,11 +35,11 @@ struct JoinedValue {
 impl QueryParameter {
     /// Compiles `query` or `form`.
     pub(super) fn compile_all(
-        written: &NamedMap<OneOrMany>,
+        parameters: &NamedMap<OneOrMany>,
         compiler: &mut Compiler<'_>,
     ) -> Option<Vec<QueryParameter>> {
-        let mut all = Vec::with_capacity(written.len());
-        for (name, values) in written {
+        let mut all = Vec::with_capacity(parameters.len());
+        for (name, values) in parameters {
             let texts: Vec<Spanned<String>> = values.items().iter().map(|value| value.to_text()).collect();
             texts.iter().for_each(|text| warn_literal_field(name, text, compiler));
             let values: Vec<_> = texts.iter().map(|text| ParameterValue::compile(text, compiler)).collect();
@@ -74,7 +74,7 @@ impl ParameterValue {
         let joined = match template.joined_list() {
             Some(joined) => Some(JoinedValue {
                 list: compiler.template(&Spanned::new(joined.list.clone(), text.location), Exposure::Private)?,
-                delimiter: encode_delimiter(&joined.delimiter),
+                delimiter: joined.delimiter.chars().map(encode_delimiter).collect(),
                 omits_empty: joined.omits_empty,
             }),
             None => None,
@@ -97,12 +97,11 @@ fn encode(text: &str) -> String {
 }
 
 /// What may stand in a query as it is (RFC 3986, 3.4), and means nothing in a form.
-fn encode_delimiter(delimiter: &str) -> String {
-    let one = |character: char| match character {
+fn encode_delimiter(character: char) -> String {
+    match character {
         ',' | ':' | '/' | '@' | '!' | '$' | '(' | ')' => character.to_string(),
         character => encode(character.encode_utf8(&mut [0; 4])),
-    };
-    delimiter.chars().map(one).collect()
+    }
 }
 
 /// Adds parameters that are encoded to a URL. Those that it has stay as they are written.
@@ -111,7 +110,7 @@ pub(super) fn add_query(url: &mut Url, encoded: &str) {
         return;
     }
     let query = match url.query().filter(|query| !query.is_empty()) {
-        Some(written) => format!("{written}&{encoded}"),
+        Some(query) => format!("{query}&{encoded}"),
         None => encoded.to_owned(),
     };
     url.set_query(Some(&query));

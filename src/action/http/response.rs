@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::action::outcome::{OutcomeBody, with_json};
+use crate::action::context::outcome::{OutcomeBody, with_json};
 use crate::action::parse::OutputFormat;
 use crate::action::{ActionContext, ActionError, ActionOutcome};
 use crate::budget::json_memory_size;
@@ -95,10 +95,12 @@ impl HttpAction {
         let (mut message, reason) = match self.is_success(response.status) {
             // `failIf` says so, and no one knows how its errors are written.
             true => (format!("{request_description} failed, though with HTTP status {status}"), body_text(response)),
-            false => (
-                format!("{request_description} failed with HTTP status {status}"),
-                error_reason(response, outcome.get("json").unwrap_or(&Value::Null)),
-            ),
+            false => {
+                let reason = outcome.get("json").and_then(json_reason);
+                let reason = reason.map(|reason| reason.trim().chars().take(MAX_ERROR_BODY_CHARS).collect());
+                let message = format!("{request_description} failed with HTTP status {status}");
+                (message, reason.unwrap_or_else(|| body_text(response)))
+            }
         };
         if !reason.is_empty() {
             message.push_str(": ");
@@ -140,14 +142,6 @@ fn retry_hint(response: &HttpResponse) -> Option<String> {
         return Some("Trying again later may help.".to_owned());
     }
     (400..500).contains(&response.status).then(|| "Retrying the same request will not help.".to_owned())
-}
-
-/// What the body of an error response says.
-fn error_reason(response: &HttpResponse, json: &Value) -> String {
-    match json_reason(json) {
-        Some(reason) => reason.trim().chars().take(MAX_ERROR_BODY_CHARS).collect(),
-        None => body_text(response),
-    }
 }
 
 /// The beginning of the body of a response; of a page, its title.

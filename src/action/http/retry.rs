@@ -38,8 +38,9 @@ impl RetryPolicy {
         compiler: &mut Compiler<'_>,
     ) -> Option<RetryPolicy> {
         let levels: Vec<&Spanned<Retry>> = request.into_iter().chain(connection).collect();
-        let is_repeatable =
-            method_is_idempotent(method) || levels.iter().find_map(|retry| retry.repeat_unsafe).unwrap_or_default();
+        // RFC 9110, 9.2.2.
+        let is_idempotent = !matches!(method, "POST" | "PATCH");
+        let is_repeatable = is_idempotent || levels.iter().find_map(|retry| retry.repeat_unsafe).unwrap_or_default();
         if let Some(retry) = request.filter(|_| !is_repeatable) {
             compiler
                 .warning(
@@ -56,7 +57,7 @@ impl RetryPolicy {
                 .help(format!("use a number from 1 to {MAX_ATTEMPTS}"));
         }
         let statuses = match levels.iter().find_map(|retry| retry.on.as_ref()) {
-            Some(written) => compile_patterns(Some(written), compiler)?,
+            Some(statuses) => compile_patterns(Some(statuses), compiler)?,
             None => DEFAULT_STATUSES.map(StatusPattern::Exact).to_vec(),
         };
         Some(RetryPolicy {
@@ -89,11 +90,6 @@ impl RetryPolicy {
     fn backoff_after(&self, attempt: u32) -> Duration {
         self.backoff.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(MAX_BACKOFF)
     }
-}
-
-/// Whether sending a request twice does what sending it once does (RFC 9110, 9.2.2).
-fn method_is_idempotent(method: &str) -> bool {
-    !matches!(method, "POST" | "PATCH")
 }
 
 /// Whether a status says that the same request may succeed later.

@@ -13,23 +13,21 @@ use crate::world::{AccessToken, HttpHeader, HttpRequest, HttpResponse, RequestBo
 
 use super::credentials::{HttpCredentials, OAuth2Credentials};
 use super::query::{QueryParameter, add_query};
-use super::request_error::RequestError;
 use super::{HttpAction, HttpBody};
+use crate::action::context::request_error::RequestError;
 
 /// How much of its method and URL names a request in messages.
 const MAX_DESCRIPTION_CHARS: usize = 500;
-
-/// A request, and how errors name it.
-struct DescribedRequest<'a> {
-    request: &'a HttpRequest,
-    description: &'a str,
-}
 
 impl HttpAction {
     pub(super) fn build_request(&self, context: &ActionContext<'_>) -> Result<HttpRequest, ActionError> {
         let scope = context.scope;
         self.credentials.check_variables_set(context)?;
-        let mut url = parse_url(&self.render_url(scope)?)?;
+        let path = self.url.render(scope)?.text;
+        let mut url = match &self.base {
+            Some(base) => parse_url(&format!("{}{path}", base.render(scope)?.text.trim_end_matches('/')))?,
+            None => parse_url(&path)?,
+        };
         add_query(&mut url, &QueryParameter::encode_all(&self.query, scope)?);
         let mut request = HttpRequest::new(self.method, url);
         request.secret_host = request.url.host_str().filter(|_| self.has_secret_host).map(str::to_owned);
@@ -48,13 +46,6 @@ impl HttpAction {
         request.cancel = context.run.cancel.clone();
         request.step = context.step.map(str::to_owned);
         Ok(request)
-    }
-
-    fn render_url(&self, scope: &Scope) -> Result<String, ActionError> {
-        let path = self.url.render(scope)?.text;
-        let Some(base) = &self.base else { return Ok(path) };
-        let base = base.render(scope)?.text;
-        Ok(format!("{}{path}", base.trim_end_matches('/')))
     }
 
     fn add_body(&self, request: &mut HttpRequest, context: &ActionContext<'_>) -> Result<(), ActionError> {
@@ -105,10 +96,8 @@ impl HttpAction {
             let Some(retry_delay) =
                 self.retry.retry_delay(attempt, &result).filter(|retry_delay| *retry_delay < remaining)
             else {
-                return result.map_err(|error| {
-                    let described = DescribedRequest { request: &request, description: request_description };
-                    self.wrap_request_error(error, described, attempt, context)
-                });
+                return result
+                    .map_err(|error| self.wrap_request_error(error, &request, request_description, attempt, context));
             };
             self.wait_before_retry(retry_delay, attempt, context).await?;
             attempt += 1;
@@ -119,7 +108,8 @@ impl HttpAction {
     fn wrap_request_error(
         &self,
         error: ActionError,
-        DescribedRequest { request, description }: DescribedRequest<'_>,
+        request: &HttpRequest,
+        description: &str,
         attempts: u32,
         context: &ActionContext<'_>,
     ) -> ActionError {

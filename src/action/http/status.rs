@@ -51,10 +51,10 @@ impl StatusPattern {
 
 /// Reads a list of statuses.
 pub(super) fn compile_patterns(
-    written: Option<&Vec<Spanned<Scalar>>>,
+    statuses: Option<&Vec<Spanned<Scalar>>>,
     compiler: &mut Compiler<'_>,
 ) -> Option<Vec<StatusPattern>> {
-    let patterns: Vec<_> = written
+    let patterns: Vec<_> = statuses
         .into_iter()
         .flatten()
         .map(|status| StatusPattern::compile(&status.value.0, status.location, compiler))
@@ -68,14 +68,14 @@ pub(super) struct ErrorMessages(Vec<(StatusPattern, Template<TextSlot>)>);
 impl ErrorMessages {
     /// Compiles `onError`, whose templates see the response.
     pub(super) fn compile(
-        written: &NamedMap<Spanned<String>>,
+        on_error: &NamedMap<Spanned<String>>,
         response: &Shape,
         compiler: &mut Compiler<'_>,
     ) -> Option<ErrorMessages> {
         let names = compiler.scope_shape.clone();
         let mut all = compiler.with_scope_shape(with_response(names, response), |compiler| {
-            let mut all = Vec::with_capacity(written.len());
-            for (status, message) in written {
+            let mut all = Vec::with_capacity(on_error.len());
+            for (status, message) in on_error {
                 let pattern = StatusPattern::compile(status, status.location, compiler);
                 if message.trim().is_empty() {
                     compiler.error(Code::BadValue, message.location, "empty error message");
@@ -104,11 +104,11 @@ impl ErrorMessages {
 
     /// Reports messages for statuses that are not errors.
     pub(super) fn check_used(
-        written: &NamedMap<Spanned<String>>,
+        on_error: &NamedMap<Spanned<String>>,
         is_success: impl Fn(u16) -> bool,
         compiler: &mut Compiler<'_>,
     ) {
-        for status in written.keys() {
+        for status in on_error.keys() {
             let pattern = StatusPattern::parse(status);
             if pattern.is_some_and(|pattern| (100..600).filter(|code| pattern.matches(*code)).all(&is_success)) {
                 compiler

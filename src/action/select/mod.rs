@@ -79,9 +79,9 @@ impl SelectExpression {
             Interpreter::select(&self.expression, value)
         };
         // Expressions can double what they are given again and again.
-        let found = budget::run_long(|| budget::release_after(select))??;
-        budget::hold(memory_size(&found))?;
-        Ok(found)
+        let selected = budget::run_long(|| budget::release_after(select))??;
+        budget::hold(memory_size(&selected))?;
+        Ok(selected)
     }
 
     /// Why nothing was found in a value, where that is because of a name of a field.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::action::{Checkpoint, McpClient, NoClient};
-use crate::budget::{Budget, Capacity, Reservation};
+use crate::budget::{Budget, Reservation};
 use crate::catalog::listing::{Annotations, Object, ResourceListing};
 use crate::catalog::result::arrival_order::ArrivalTurn;
 use crate::value_types::{CacheScope, Role};
@@ -29,8 +29,6 @@ pub struct CallContext {
     pub checkpoint: Option<Checkpoint>,
     /// Whether a tool may continue as a task after the step that it names.
     pub may_detach: bool,
-    /// The capacity that all calls of the server share.
-    pub capacity: Arc<Capacity>,
     /// What the request holds of the memory that all callers share.
     pub memory: Arc<Reservation>,
     /// Its place among the calls of its peer.
@@ -38,15 +36,14 @@ pub struct CallContext {
 }
 
 impl CallContext {
-    /// A call that `cancel` ends, whose actions happen in `world` and share `capacity`, without a client.
-    pub fn new(cancel: CancellationToken, world: Arc<dyn World>, capacity: Arc<Capacity>) -> CallContext {
+    /// A call that `cancel` ends, whose actions happen in `world`, without a client.
+    pub fn new(cancel: CancellationToken, world: Arc<dyn World>) -> CallContext {
         CallContext {
             cancel,
             world,
             client: None,
             checkpoint: None,
             may_detach: false,
-            capacity,
             memory: Arc::default(),
             arrival_turn: None,
         }
@@ -59,7 +56,7 @@ impl CallContext {
 
     /// The budget of the call, starting now.
     pub(in crate::catalog) fn budget(&self) -> Budget {
-        Budget::for_caller(self.cancel.clone(), self.capacity.clone(), self.memory.caller().clone())
+        Budget::new(self.cancel.clone(), self.memory.caller())
     }
 
     /// Sets what the request holds.

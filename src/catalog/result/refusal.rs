@@ -106,14 +106,9 @@ impl From<ActionError> for Refusal {
         let kind = match &failure {
             ActionError::World(WorldError::Cancelled) => RefusalKind::Cancelled,
             ActionError::World(WorldError::TimedOut { .. } | WorldError::ProgramLimit { .. }) => RefusalKind::TimedOut,
-            ActionError::Request(error) if matches!(error.world_error(), WorldError::TimedOut { .. }) => {
-                RefusalKind::TimedOut
-            }
+            ActionError::Request(error) if matches!(error.source, WorldError::TimedOut { .. }) => RefusalKind::TimedOut,
             ActionError::Render(RenderError::OutputMismatch { .. }) => RefusalKind::Internal,
-            ActionError::Render(_)
-            | ActionError::LeadingDash { .. }
-            | ActionError::NulByte { .. }
-            | ActionError::ArgumentTooLong { .. } => RefusalKind::BadArguments,
+            ActionError::Render(_) | ActionError::BadArgument(_) => RefusalKind::BadArguments,
             ActionError::Message { code: Some(code), .. } => RefusalKind::CustomCode(*code),
             ActionError::MissingCapabilities(_) => RefusalKind::MissingCapability,
             ActionError::InputRequired(_) => RefusalKind::InputRequired,

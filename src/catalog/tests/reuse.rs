@@ -143,7 +143,7 @@ fn describe(built: &BuildOutcome) -> String {
         lists.prompts.iter().flat_map(|prompt| [(prompt, json!({})), (prompt, json!({ "who": "7" }))])
     {
         let world = StubWorld::new(200, "text/plain", "fine");
-        let context = CallContext::new(CancellationToken::new(), world, Arc::default());
+        let context = CallContext::new(CancellationToken::new(), world);
         let answer = block_on(catalog.get_prompt(&prompt.name, arguments.as_object().cloned(), &context));
         let _ = match answer {
             Ok(answer) => writeln!(text, "{}: {}", prompt.name, json!(answer.messages)),

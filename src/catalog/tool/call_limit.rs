@@ -9,11 +9,15 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
-use crate::action::{McpClient, ProgressUpdate};
+use crate::action::{ActionError, McpClient, ProgressUpdate};
+use crate::budget::round_for_display;
+use crate::catalog::entry::EntryContext;
+use crate::catalog::result::refusal::{Refusal, RefusalKind};
 use crate::catalog::tool::concurrency_queue::{ConcurrencyQueue, QueuePosition};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::manifest::{self, Concurrency, ConcurrencyKeys};
+use crate::world::WorldError;
 use crate::yaml::{Location, Spanned};
 
 /// How many calls are remembered at most: each takes 16 bytes.
@@ -46,7 +50,7 @@ struct CallUsage {
 }
 
 /// An admitted call.
-pub(in crate::catalog) enum Admission {
+enum Admission {
     /// It runs.
     Running(ConcurrencyPermit),
     /// It waits for its turn.
@@ -59,7 +63,7 @@ pub(in crate::catalog) struct ConcurrencyPermit {
 }
 
 /// A call that waits. It leaves the queue when this is dropped.
-pub(in crate::catalog) struct QueuedCall {
+struct QueuedCall {
     usage: Arc<Mutex<CallUsage>>,
     position: QueuePosition,
     has_run: bool,
@@ -90,8 +94,42 @@ impl CallLimit {
         }
     }
 
+    /// Admits a call to the tool `name` after those of its peer that arrived before, or when it is its turn in the queue.
+    ///
+    /// # Errors
+    /// A limit is reached, or the time of the call ends in the queue.
+    pub(in crate::catalog) async fn admit(
+        &self,
+        name: &str,
+        entry_context: &EntryContext<'_>,
+        timeout: Duration,
+    ) -> Result<ConcurrencyPermit, Refusal> {
+        let arrival_turn = entry_context.call.arrival_turn.as_deref();
+        if let Some(arrival_turn) = arrival_turn {
+            entry_context.call.cancel.run_until_cancelled(arrival_turn.wait_for_earlier()).await;
+        }
+        // A resumed call was admitted before.
+        let admission = self.acquire(name, entry_context.checkpoint.is_none());
+        arrival_turn.inspect(|turn| turn.leave());
+        let queued = match admission.map_err(|message| Refusal::new(RefusalKind::LimitReached, message))? {
+            Admission::Running(permit) => return Ok(permit),
+            Admission::Waiting(queued) => queued,
+        };
+        let patience = entry_context.time_left(timeout);
+        tokio::select! {
+            biased;
+            () = entry_context.call.cancel.cancelled() => Err(ActionError::from(WorldError::Cancelled).into()),
+            permit = queued.wait(name, entry_context.call.client()) => Ok(permit),
+            () = tokio::time::sleep(patience) => {
+                let waited = round_for_display(patience);
+                let message = format!("waited {waited:?} in the queue of `{name}`; try again later");
+                Err(Refusal::new(RefusalKind::LimitReached, message))
+            }
+        }
+    }
+
     /// Admits a call, or returns a message that says when to retry. A resumed call was admitted before.
-    pub(in crate::catalog) fn acquire(&self, name: &str, is_new: bool) -> Result<Admission, String> {
+    fn acquire(&self, name: &str, is_new: bool) -> Result<Admission, String> {
         let usage = self.usage();
         let mut current = lock(usage);
         current.queue_state.set_limit(self.max_concurrent);
@@ -132,7 +170,7 @@ impl Drop for ConcurrencyPermit {
 
 impl QueuedCall {
     /// Waits for its turn, and tells the client its position.
-    pub(in crate::catalog) async fn wait(mut self, name: &str, client: &dyn McpClient) -> ConcurrencyPermit {
+    async fn wait(mut self, name: &str, client: &dyn McpClient) -> ConcurrencyPermit {
         while let Some(position) = self.position.position() {
             let message = Some(format!("waiting for `{name}`: position {position} in its queue"));
             client.progress(ProgressUpdate { progress: None, total: None, message }).await;

@@ -10,8 +10,7 @@ use std::time::{self, Instant};
 
 use serde_json::Value;
 
-use crate::action::{ActionError, OutcomeBody, RunLimits, RunPlan};
-use crate::budget::round_for_display;
+use crate::action::{OutcomeBody, RunLimits, RunPlan};
 use crate::catalog::complete::warn_of_tool_completions;
 use crate::catalog::content::block::RenderedBlock;
 use crate::catalog::content::compiled_result::{AuthorHints, CompiledResult, RenderedResult, StructuredValue};
@@ -26,7 +25,7 @@ use crate::catalog::listing::{self, Object};
 use crate::catalog::result::call_result::{ResultBlock, TaskPolicy};
 use crate::catalog::result::media_block::{BlockNotes, blob_block, media_block};
 use crate::catalog::result::refusal::{Refusal, RefusalKind};
-use crate::catalog::tool::call_limit::{Admission, CallLimit, ConcurrencyPermit};
+use crate::catalog::tool::call_limit::CallLimit;
 use crate::catalog::tool::required_capabilities::RequiredCapabilities;
 use crate::compile::{Compiler, LocatedJson};
 use crate::diagnostic::{Code, FileId, Severity, quote_names, truncate};
@@ -34,7 +33,7 @@ use crate::manifest::{self, Task, TaskSupport};
 use crate::schema::{Schema, unknown_keywords};
 use crate::template::{Template, UriSlot};
 use crate::value_types::Json;
-use crate::world::{CapturedBytes, WorldError};
+use crate::world::CapturedBytes;
 use crate::yaml::{Location, Spanned};
 
 /// How much of the names of undeclared arguments is logged.
@@ -145,7 +144,10 @@ impl CompiledTool {
         let bound = budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given))?;
         let arguments = bound.inspect_err(|error| self.log_undeclared_arguments(error))?;
         let began = Instant::now();
-        let _permit = self.acquire_permit(entry_context).await?;
+        let _permit = match &self.limit {
+            Some(limit) => Some(limit.admit(&self.listing.name, entry_context, self.timeout()).await?),
+            None => None,
+        };
         let waited = if self.has_queue() { began.elapsed() } else { time::Duration::ZERO };
         self.run(arguments, &entry_context.after_waiting(waited, self.timeout())).await
     }
@@ -174,33 +176,6 @@ impl CompiledTool {
 
     fn timeout(&self) -> time::Duration {
         self.plan.as_ref().map_or_else(RunLimits::default, |plan| plan.limits).timeout
-    }
-
-    /// Waits for its turn.
-    async fn acquire_permit(&self, entry_context: &EntryContext<'_>) -> Result<Option<ConcurrencyPermit>, Refusal> {
-        let (Some(limit), name) = (&self.limit, &self.listing.name) else { return Ok(None) };
-        let arrival_turn = entry_context.call.arrival_turn.as_deref();
-        if let Some(arrival_turn) = arrival_turn {
-            entry_context.call.cancel.run_until_cancelled(arrival_turn.wait_for_earlier()).await;
-        }
-        // A resumed call was admitted before.
-        let admission = limit.acquire(name, entry_context.checkpoint.is_none());
-        arrival_turn.inspect(|turn| turn.leave());
-        let queued = match admission.map_err(|message| Refusal::new(RefusalKind::LimitReached, message))? {
-            Admission::Running(permit) => return Ok(Some(permit)),
-            Admission::Waiting(queued) => queued,
-        };
-        let patience = entry_context.time_left(self.timeout());
-        tokio::select! {
-            biased;
-            () = entry_context.call.cancel.cancelled() => Err(ActionError::from(WorldError::Cancelled).into()),
-            permit = queued.wait(name, entry_context.call.client()) => Ok(Some(permit)),
-            () = tokio::time::sleep(patience) => {
-                let waited = round_for_display(patience);
-                let message = format!("waited {waited:?} in the queue of `{name}`; try again later");
-                Err(Refusal::new(RefusalKind::LimitReached, message))
-            }
-        }
     }
 
     async fn run(&self, arguments: Object, entry_context: &EntryContext<'_>) -> Result<ToolContent, Refusal> {

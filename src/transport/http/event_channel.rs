@@ -370,17 +370,17 @@ impl Drop for EventReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget::CallerKind;
+    use crate::budget::{CallerKind, Capacity};
     use futures_util::FutureExt;
     use proptest::prelude::*;
     use rmcp::model::{ErrorData, RequestId};
 
-    fn session(pool: &MemoryPool) -> Arc<Caller> {
-        Arc::new(Caller::of_pool(CallerKind::Session, pool.clone()))
+    fn session(capacity: &Arc<Capacity>) -> Arc<Caller> {
+        Arc::new(Caller::new(CallerKind::Session, capacity.clone()))
     }
 
     fn channel(number: u64) -> Arc<EventChannel> {
-        EventChannel::new(number, CancellationToken::new(), session(&MemoryPool::new(64 << 20)))
+        EventChannel::new(number, CancellationToken::new(), session(&Arc::new(Capacity::new(64 << 20))))
     }
 
     fn payload(number: u64) -> EventPayload {
@@ -491,7 +491,7 @@ mod tests {
             channel.push(payload(number), vec![Arc::new(channel.caller.reserve(share / 4))]);
         }
         assert_eq!(channel.state().unread_count(), 4);
-        let _others = session(channel.caller.pool()).reserve(share * 2);
+        let _others = session(channel.caller.capacity()).reserve(share * 2);
         channel.push(payload(10), vec![Arc::new(channel.caller.reserve(1))]);
         assert_eq!(channel.state().unread_count(), 0);
     }

@@ -1,0 +1,293 @@
+//! The context, the outcome and the errors of an action.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::checkpoint::{Checkpoint, PendingQuestions, StepStdouts};
+use super::client::{ClientCapability, McpClient};
+use super::pack_entries::PackEntries;
+use super::request_error::RequestError;
+use crate::budget::{BudgetExceeded, ClientWait, memory_size};
+use crate::files::{is_mime_type, known_media_type, mime_of};
+use crate::template::{RenderError, Scope};
+use crate::world::{CapturedBytes, World, WorldError};
+
+/// What all steps of a run share.
+pub struct RunContext<'a> {
+    /// Runs programs and sends requests.
+    pub world: &'a Arc<dyn World>,
+    /// Cancelled when the caller no longer wants the result.
+    pub cancel: CancellationToken,
+    /// How many bytes of output one action may keep.
+    pub max_output: u64,
+    /// The folder of the pack.
+    pub pack_folder: &'a Path,
+    /// The name of the entry that runs.
+    pub entry_name: &'a str,
+    /// The client of the call.
+    pub client: &'a dyn McpClient,
+    /// The other entries of the pack.
+    pub entries: &'a dyn PackEntries,
+    /// Counts the time spent waiting for the client.
+    pub client_wait: &'a ClientWait,
+    /// Whether a step of another entry gave the arguments, which may then contain the outcome of a step.
+    pub called_by_step: bool,
+    /// Whether the run may stop after the step that its plan names, to continue as a task.
+    pub may_detach: bool,
+}
+
+/// What one action is run with.
+#[derive(Clone, Copy)]
+pub struct ActionContext<'a> {
+    /// What it shares with the other steps of its run.
+    pub run: &'a RunContext<'a>,
+    /// The values that its templates see.
+    pub scope: &'a Scope,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// The state in which it waited for the client, if it did.
+    pub checkpoint: Option<&'a Checkpoint>,
+    /// The stdout of earlier steps that later ones read.
+    pub stdouts: Option<&'a StepStdouts>,
+    /// The id of the step that runs.
+    pub step: Option<&'a str>,
+}
+
+/// The outcome of an action.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ActionOutcome {
+    /// Its fields, as `steps.ID` and `result`.
+    pub value: Value,
+    /// The default content of a result.
+    pub body: OutcomeBody,
+    /// The error message for the caller, if it failed.
+    pub failure: Option<String>,
+    /// The HTTP status, if it was a request.
+    pub status: Option<u16>,
+    /// What the caller must know of the body, such as that it is not complete; without a body, what was done.
+    pub note: Option<String>,
+    /// The stdout, if it ran a program, for a later step.
+    pub stdout: Option<CapturedBytes>,
+}
+
+/// The body of an outcome.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OutcomeBody {
+    /// Nothing.
+    None,
+    Text(String),
+    /// A JSON value, and its text.
+    Json(Value, String),
+    /// Bytes, with their media type.
+    Bytes(Vec<u8>, String),
+}
+
+/// Why an action has no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum ActionError {
+    /// A template could not be rendered.
+    #[error(transparent)]
+    Render(#[from] RenderError),
+    /// The budget of the call is exhausted.
+    #[error(transparent)]
+    BudgetExceeded(#[from] BudgetExceeded),
+    /// A program or a request failed.
+    #[error(transparent)]
+    World(#[from] WorldError),
+    /// A request got no response.
+    #[error(transparent)]
+    Request(#[from] Box<RequestError>),
+    /// A part of a response could not be selected.
+    #[error(transparent)]
+    Select(#[from] crate::action::SelectError),
+    /// The client did not say its roots.
+    #[error("the client did not answer `roots/list` in time")]
+    RootsUnanswered,
+    /// A value that a program cannot be given.
+    #[error("{0}")]
+    BadArgument(String),
+    /// A message of the manifest or of a step.
+    #[error("{message}")]
+    Message {
+        message: String,
+        /// The code of the JSON-RPC error to send, if any.
+        code: Option<i32>,
+    },
+    /// The client lacks required capabilities.
+    #[error("{}", missing_capabilities_message(.0))]
+    MissingCapabilities(Vec<ClientCapability>),
+    /// The definition changed while the run waited for its client.
+    #[error("the definition changed after the question was asked: call it again")]
+    RunChanged,
+    /// The run continues as a task, from here.
+    #[error("the run continues as a task")]
+    Detached(Box<Checkpoint>),
+    /// The client was asked, and its next request continues the run.
+    #[error("waiting for the client to answer")]
+    InputRequired(Box<PendingQuestions>),
+}
+
+fn missing_capabilities_message(needs: &[ClientCapability]) -> String {
+    let names: Vec<String> = needs.iter().map(|capability| format!("`{}`", capability.name())).collect();
+    format!("missing client capability: {}", names.join(", "))
+}
+
+impl ActionError {
+    /// A limit that is exceeded when an action has done what it does; `effect` says so to the caller.
+    pub(in crate::action) fn limit_error_after(why: BudgetExceeded, effect: &str) -> ActionError {
+        match why {
+            BudgetExceeded::Cancelled | BudgetExceeded::Time { .. } => why.into(),
+            _ => ActionError::message(format!("{why}\n{effect}")),
+        }
+    }
+
+    /// An error about the output of an action that has done what it does: `effect` says so, and the output is `shown`, as
+    /// the caller would do it again for either.
+    pub(in crate::action) fn about_output(self, effect: &str, shown: &str) -> ActionError {
+        match self {
+            ActionError::Message { code: None, .. } => {
+                let separator = if shown.is_empty() { "" } else { "\n" };
+                ActionError::message(format!("{effect}; {self}{separator}{shown}"))
+            }
+            other => other,
+        }
+    }
+
+    /// An error about output of which more was written than is kept.
+    pub(in crate::action) fn truncated(what: &str, output: &CapturedBytes, limit: u64) -> ActionError {
+        let missing = output.missing_bytes;
+        ActionError::message(format!("truncated {what}: {missing} bytes over the limit of {limit}; raise `maxOutput`"))
+    }
+
+    /// An error about output that is not JSON.
+    pub(in crate::action) fn invalid_json(reason: &str) -> ActionError {
+        ActionError::message(format!("invalid JSON in the output: {reason}"))
+    }
+
+    /// An error with a message.
+    pub(in crate::action) fn message(message: String) -> ActionError {
+        ActionError::Message { message, code: None }
+    }
+}
+
+impl OutcomeBody {
+    /// The body as JSON, where it is a text that is JSON.
+    #[must_use]
+    pub fn into_json(self) -> OutcomeBody {
+        match self {
+            OutcomeBody::Text(text) => match serde_json::from_str(&text) {
+                Ok(value) => OutcomeBody::Json(value, text.trim().to_owned()),
+                Err(_) => OutcomeBody::Text(text),
+            },
+            other => other,
+        }
+    }
+
+    /// Its approximate size in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        match self {
+            OutcomeBody::None => 0,
+            OutcomeBody::Text(text) | OutcomeBody::Json(_, text) => text.len(),
+            OutcomeBody::Bytes(bytes, _) => bytes.len(),
+        }
+    }
+}
+
+impl ActionOutcome {
+    /// The approximate size in bytes.
+    pub(in crate::action) fn memory_size(&self) -> usize {
+        let of_body = match &self.body {
+            OutcomeBody::Json(value, _) => memory_size(value),
+            _ => 0,
+        };
+        memory_size(&self.value).saturating_add(of_body).saturating_add(self.body.size())
+    }
+
+    /// The outcome of an action without output.
+    pub(in crate::action) fn empty() -> ActionOutcome {
+        ActionOutcome::success(Value::Null, OutcomeBody::None)
+    }
+
+    /// A successful outcome.
+    pub fn success(value: Value, body: OutcomeBody) -> ActionOutcome {
+        ActionOutcome { value, body, failure: None, status: None, note: None, stdout: None }
+    }
+}
+
+/// Parses output: its JSON, if any, and the body of the outcome.
+///
+/// # Errors
+/// Truncated JSON, and output that is not JSON as it should be.
+pub(in crate::action) fn parse_body(
+    bytes: &CapturedBytes,
+    mime_type: Option<&str>,
+    wants_json: bool,
+    limit: u64,
+) -> Result<(Option<Value>, OutcomeBody), ActionError> {
+    let mime_type = mime_type.filter(|mime_type| is_mime_type(mime_type));
+    if let Some(mime_type) = mime_type.filter(|mime_type| !wants_json && is_media(mime_type)) {
+        return Ok((None, binary_body(bytes, Some(mime_type))));
+    }
+    let Some(text) = bytes.text() else {
+        if wants_json {
+            return Err(ActionError::invalid_json("not UTF-8"));
+        }
+        return Ok((None, binary_body(bytes, mime_type)));
+    };
+    let trimmed = text.trim();
+    let says_json = mime_type.is_some_and(|mime| mime.contains("json"));
+    let looks_json = wants_json || says_json || trimmed.starts_with(['{', '[']);
+    if !looks_json || trimmed.is_empty() && !wants_json {
+        // A scalar is JSON, but shown as the text that it is.
+        let scalar = if bytes.is_truncated() { None } else { serde_json::from_str(trimmed).ok() };
+        return Ok((scalar, OutcomeBody::Text(bytes.to_display_text())));
+    }
+    match serde_json::from_str::<Value>(trimmed) {
+        Ok(value) => Ok((Some(value.clone()), OutcomeBody::Json(value, trimmed.to_owned()))),
+        // Truncated output that begins as JSON was JSON.
+        Err(error) if bytes.is_truncated() && (wants_json || says_json || error.is_eof()) => {
+            Err(ActionError::truncated("JSON", bytes, limit))
+        }
+        Err(error) if wants_json => Err(ActionError::invalid_json(&invalid_json_message(trimmed, &error))),
+        Err(_) => Ok((None, OutcomeBody::Text(bytes.to_display_text()))),
+    }
+}
+
+/// What is wrong with JSON; lines of JSON are another format.
+fn invalid_json_message(text: &str, error: &serde_json::Error) -> String {
+    let is_lines =
+        error.line() > 1 && text.lines().next().is_some_and(|line| serde_json::from_str::<Value>(line).is_ok());
+    if is_lines { format!("{error}; if each line is JSON, write `parse: jsonl`") } else { error.to_string() }
+}
+
+/// Adds the `json` of an output to the fields of an outcome, where the output is JSON.
+pub(in crate::action) fn with_json(mut fields: Value, json: Option<Value>) -> Value {
+    if let (Value::Object(fields), Some(json)) = (&mut fields, json) {
+        fields.insert("json".to_owned(), json);
+    }
+    fields
+}
+
+/// The body of output that is not UTF-8: bytes with a media type, or marked text if truncated.
+fn binary_body(bytes: &CapturedBytes, mime_type: Option<&str>) -> OutcomeBody {
+    let mime_type = match mime_type.filter(|mime| !mime.starts_with("text/")) {
+        Some(said) => known_media_type(&bytes.bytes, said).unwrap_or(said).to_owned(),
+        None => mime_of("", &bytes.bytes).to_owned(),
+    };
+    if bytes.is_truncated() {
+        OutcomeBody::Text(bytes.to_display_text())
+    } else {
+        OutcomeBody::Bytes(bytes.bytes.clone(), mime_type)
+    }
+}
+
+/// Whether a type is never text, even where its bytes happen to be UTF-8. SVG is text.
+fn is_media(mime_type: &str) -> bool {
+    let is_text = mime_type.ends_with("+xml");
+    !is_text && ["image/", "audio/", "video/"].iter().any(|kind| mime_type.starts_with(kind))
+}
