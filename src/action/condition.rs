@@ -53,7 +53,7 @@ fn argument_shape(name: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option
     if shape.is_none() {
         let diagnostic =
             compiler.error(Code::UnknownVariable, name.location, format!("unknown argument `{}`", name.value));
-        diagnostic.did_you_mean(name, name.location.span(), arguments.keys().map(String::as_str));
+        diagnostic.did_you_mean(name, arguments.keys().map(String::as_str));
         if diagnostic.help.is_none() {
             diagnostic.help("write the name of an argument, such as `verbose`, or exactly one `{{…}}`");
         }

@@ -1,8 +1,6 @@
 //! Completes an argument of a prompt, or a variable of a resource template.
 
 use crate::diagnostic::truncate;
-use crate::manifest::CompletionMatch;
-use crate::redact::Redactor;
 
 use super::complete::completion_rank::rank;
 use super::complete::{CompletionOwner, CompletionQuery, MAX_COMPLETION_VALUES, ResourceCompletion, work_size};
@@ -37,8 +35,8 @@ impl Catalog {
 
     /// The resource with this template, or the one that serves this URI.
     fn find_template(&self, uri: &str) -> Option<&CompiledResource> {
-        let written = self.resources.iter().find(|resource| resource.template.as_str() == uri);
-        written.or_else(|| self.find_resource(uri).map(|(resource, _)| resource))
+        let declared = self.resources.iter().find(|resource| resource.template.as_str() == uri);
+        declared.or_else(|| self.find_resource(uri).map(|(resource, _)| resource))
     }
 
     /// Completes an argument of a prompt or of a resource template.
@@ -63,9 +61,15 @@ impl Catalog {
             }
         };
         let values = values.unwrap_or_default();
-        Ok(budget
-            .run_sized(work_size(&values), || match_values(&values, typed_text, matching, &self.redactor))
-            .unwrap_or_default())
+        let match_values = || {
+            let mut values = rank(&values, typed_text, matching);
+            // That it matches would confirm what was typed.
+            values.retain(|value| !self.redactor.finds_secret(value));
+            let total = values.len();
+            values.truncate(MAX_COMPLETION_VALUES);
+            CompletionResult { values, total: Some(total), has_more: total > MAX_COMPLETION_VALUES }
+        };
+        Ok(budget.run_sized(work_size(&values), match_values).unwrap_or_default())
     }
 
     /// The prompt of this name, which has this argument.
@@ -115,13 +119,4 @@ impl Catalog {
         let uri = |value: String| resource.template.expand(&|name| (name == variable).then(|| value.clone()));
         values.into_iter().map(uri).collect()
     }
-}
-
-/// At most 100 values that match the input. One with a secret is left out: that it matches would confirm what was typed.
-fn match_values(all: &[String], typed_text: &str, matching: CompletionMatch, secrets: &Redactor) -> CompletionResult {
-    let mut values = rank(all, typed_text, matching);
-    values.retain(|value| !secrets.finds_secret(value));
-    let total = values.len();
-    values.truncate(MAX_COMPLETION_VALUES);
-    CompletionResult { values, total: Some(total), has_more: total > MAX_COMPLETION_VALUES }
 }

@@ -77,22 +77,18 @@ impl Catalog {
         pack_context: &PackContext,
         entry_context: &EntryContext<'_>,
     ) -> Result<Vec<ResultBlock>, Refusal> {
-        if rendered.iter().all(|one| matches!(one, RenderedBlock::Block(_))) {
-            return Ok(rendered.into_iter().filter_map(RenderedBlock::into_block).collect());
-        }
         let mut blocks = Vec::with_capacity(rendered.len());
-        for one in rendered {
-            match one {
+        for block in rendered {
+            match block {
                 RenderedBlock::Block(block) => blocks.push(block),
                 RenderedBlock::Link(link) => blocks.push(ResultBlock::ResourceLink(self.complete_link(*link))),
-                RenderedBlock::ServerResource { uri, annotations, meta } => {
+                RenderedBlock::ServerResource { uri, notes } => {
                     let embedding = entry_context.enter_nested()?;
                     let read = Box::pin(self.read_for_pack(&uri, pack_context, &embedding)).await;
                     let ResourceResult { contents, note, .. } =
                         read.map_err(|refusal| reject_embedded_question(&uri, refusal))?;
-                    let embed =
-                        |resource| EmbeddedBlock { resource, annotations: annotations.clone(), meta: meta.clone() };
-                    blocks.extend(contents.into_iter().map(|contents| ResultBlock::Resource(embed(contents))));
+                    let embed = |resource| ResultBlock::Resource(EmbeddedBlock { resource, notes: notes.clone() });
+                    blocks.extend(contents.into_iter().map(embed));
                     blocks.extend(note.map(ResultBlock::text));
                 }
             }

@@ -63,34 +63,26 @@ impl Routes {
         }
     }
 
-    /// A URI as it is listed.
-    fn listed_form<'u>(&'u self, uri: &'u str) -> &'u str {
-        match self.listed.get(&*normalize_uri(uri)) {
-            Some(listed) if !listed.iter().any(|listed| listed == uri) => listed.first().map_or(uri, String::as_str),
-            _ => uri,
-        }
-    }
-
     /// What answers a URI to clients.
     pub(super) fn find(&self, uri: &str) -> Option<Route<'_>> {
         self.find_with_pack(uri).map(|(_, route)| route)
     }
 
     fn find_with_pack(&self, uri: &str) -> Option<(&PackContext, Route<'_>)> {
-        let uri = self.listed_form(uri);
+        let uri = match self.listed.get(&*normalize_uri(uri)) {
+            Some(listed) if !listed.iter().any(|listed| listed == uri) => listed.first().map_or(uri, String::as_str),
+            _ => uri,
+        };
         let skill = self.skills.file(uri);
         let mut packs = self.packs.iter().enumerate();
         let (index, pack, route) = packs.find_map(|(index, pack)| Some((index, pack, pack.find(uri, skill)?)))?;
-        (index == 0 || !self.is_shadowed(index, uri)).then_some((&*pack.pack_context, route))
-    }
-
-    /// Whether a pack before this one answers the resource of which this is a fragment.
-    fn is_shadowed(&self, index: usize, uri: &str) -> bool {
+        // Whether a pack before this one answers the resource of which this is a fragment.
         let normalized = normalize_uri(uri);
-        normalized.split_once('#').is_some_and(|(whole, _)| {
+        let is_shadowed = normalized.split_once('#').is_some_and(|(whole, _)| {
             let skill = self.skills.file(whole);
             self.packs.iter().take(index).any(|pack| pack.find(whole, skill).is_some())
-        })
+        });
+        (!is_shadowed).then_some((&*pack.pack_context, route))
     }
 
     /// What answers a URI to the entries of one pack: those of the pack that is served reach everything, others what
@@ -106,18 +98,18 @@ impl Routes {
     /// Keeps each listed URI once, at the entry that serves it.
     pub(super) fn retain_reachable(&self, listed: Vec<ListedResource>) -> Vec<listing::ResourceListing> {
         let mut times: HashMap<Cow<'_, str>, usize> = HashMap::new();
-        listed.iter().for_each(|one| *times.entry(normalize_uri(&one.listing.uri)).or_default() += 1);
-        let is_contested = |one: &ListedResource| {
-            !one.in_root_pack || times.get(&normalize_uri(&one.listing.uri)).is_some_and(|times| *times > 1)
+        listed.iter().for_each(|entry| *times.entry(normalize_uri(&entry.listing.uri)).or_default() += 1);
+        let is_contested = |entry: &ListedResource| {
+            !entry.in_root_pack || times.get(&normalize_uri(&entry.listing.uri)).is_some_and(|times| *times > 1)
         };
         let contested: Vec<bool> = listed.iter().map(is_contested).collect();
-        let answers = |one: &ListedResource| match self.find(&one.listing.uri) {
-            Some(Route::Resource(index, _)) => one.resource == Some(index),
-            Some(Route::Skill(_)) => one.resource.is_none(),
+        let answers = |entry: &ListedResource| match self.find(&entry.listing.uri) {
+            Some(Route::Resource(index, _)) => entry.resource == Some(index),
+            Some(Route::Skill(_)) => entry.resource.is_none(),
             None => false,
         };
-        let kept = listed.into_iter().zip(contested).filter(|(one, contested)| !contested || answers(one));
-        kept.map(|(one, _)| one.listing).collect()
+        let kept = listed.into_iter().zip(contested).filter(|(entry, contested)| !contested || answers(entry));
+        kept.map(|(entry, _)| entry.listing).collect()
     }
 }
 
@@ -148,19 +140,18 @@ pub(super) struct DeclaredUri {
 }
 
 /// Warns of URIs of a pack that an entry of an earlier pack serves, as far as samples show.
-pub(super) fn warn_of_overlaps(written: &[DeclaredUri], load_context: &mut LoadContext) {
-    let last = written.iter().map(|one| one.pack).max().unwrap_or_default();
+pub(super) fn warn_of_overlaps(uris: &[DeclaredUri], load_context: &mut LoadContext) {
+    let last = uris.iter().map(|uri| uri.pack).max().unwrap_or_default();
     for pack in 1..=last {
-        let earlier: Vec<&DeclaredUri> = written.iter().filter(|one| one.pack < pack).collect();
-        let later: Vec<&DeclaredUri> = written.iter().filter(|one| one.pack == pack).collect();
+        let earlier: Vec<&DeclaredUri> = uris.iter().filter(|uri| uri.pack < pack).collect();
+        let later: Vec<&DeclaredUri> = uris.iter().filter(|uri| uri.pack == pack).collect();
         for (later, (earlier, example_uri)) in overlaps(&earlier, &later) {
             let message = match later.template.is_literal() {
                 true => format!("unreachable resource `{example_uri}`"),
                 false => format!("shadowed resource `{example_uri}` of `{}`", later.template.as_str()),
             };
             load_context
-                .report
-                .warning(Code::Duplicate, later.at.span(), message)
+                .warning(Code::Duplicate, later.at, message)
                 .note(earlier.at.span(), "this entry takes precedence: its pack comes first")
                 .help("use different schemes or prefixes");
         }
@@ -174,26 +165,26 @@ fn overlaps<'w>(
     later: &[&'w DeclaredUri],
 ) -> Vec<(&'w DeclaredUri, (&'w DeclaredUri, String))> {
     let (before, own) = (router(earlier), router(later));
-    let mut found: BTreeMap<usize, (&DeclaredUri, String)> = BTreeMap::new();
+    let mut overlaps_by_index: BTreeMap<usize, (&DeclaredUri, String)> = BTreeMap::new();
     for (index, one) in later.iter().enumerate() {
         let shared = sample_uris(&one.template).find_map(|uri| Some((*before.find(&uri)?.0, uri)));
         let shared = shared.and_then(|(by, uri)| Some((*earlier.get(by)?, uri)));
-        found.extend(shared.map(|shared| (index, shared)));
+        overlaps_by_index.extend(shared.map(|shared| (index, shared)));
     }
     for one in earlier {
         for (index, uri) in sample_uris(&one.template).filter_map(|uri| Some((*own.find(&uri)?.0, uri))) {
-            found.entry(index).or_insert((one, uri));
+            overlaps_by_index.entry(index).or_insert((one, uri));
         }
     }
     let later_of = |(index, shared): (usize, _)| Some((*later.get(index)?, shared));
     let are_two_literals = |(later, (earlier, _)): &(&DeclaredUri, (&DeclaredUri, String))| {
         later.template.is_literal() && earlier.template.is_literal()
     };
-    found.into_iter().filter_map(later_of).filter(|overlap| !are_two_literals(overlap)).collect()
+    overlaps_by_index.into_iter().filter_map(later_of).filter(|overlap| !are_two_literals(overlap)).collect()
 }
 
-fn router(written: &[&DeclaredUri]) -> Router<usize> {
-    Router::new(written.iter().enumerate().map(|(index, one)| (one.template.clone(), index)))
+fn router(uris: &[&DeclaredUri]) -> Router<usize> {
+    Router::new(uris.iter().enumerate().map(|(index, one)| (one.template.clone(), index)))
 }
 
 /// URIs that a template answers: of a literal the only one.

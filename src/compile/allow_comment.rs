@@ -63,7 +63,7 @@ impl LoadContext {
                 self.report
                     .warning(Code::BadValue, span, format!("unknown code `{word}`"))
                     .help("`folio explain` lists all codes")
-                    .did_you_mean(word, span, names);
+                    .did_you_mean(word, names);
                 continue;
             };
             let comment = (words.len() == 1).then(|| Span::new(file, at, at + comment.trim_end().len()));
@@ -74,20 +74,17 @@ impl LoadContext {
 
 /// Where comments of folio begin: not those inside of a text.
 fn find_comments(text: &str, document: &Document) -> Vec<usize> {
-    let end = front_matter_end(text, document);
+    // The YAML of a prompt file is its front matter.
+    let last = document.end();
+    let is_delimiter = |range: &Range<usize>| text.get(range.clone()).is_some_and(|line| line.trim_end() == "---");
+    let delimiter = lines(text).filter(|line| line.start >= last).find(is_delimiter);
+    let end = delimiter.map_or(text.len(), |line| line.start);
     let marks = text.match_indices(ALLOW_PREFIX).map(|(at, _)| at);
     let is_comment = |at: &usize| {
         let before = text.get(..*at).unwrap_or_default();
         *at < end && (before.is_empty() || before.ends_with([' ', '\t', '\n'])) && !document.is_in_scalar(*at)
     };
     marks.filter(is_comment).collect()
-}
-
-/// Where the YAML of a file ends: that of a prompt file is its front matter.
-fn front_matter_end(text: &str, document: &Document) -> usize {
-    let last = document.end();
-    let is_delimiter = |range: &Range<usize>| text.get(range.clone()).is_some_and(|line| line.trim_end() == "---");
-    lines(text).filter(|line| line.start >= last).find(is_delimiter).map_or(text.len(), |line| line.start)
 }
 
 fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {

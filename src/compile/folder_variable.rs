@@ -28,28 +28,28 @@ pub fn not_a_folder_message(name: &str, value: &str) -> String {
 impl Compiler<'_> {
     /// The folders of exactly one `{{env.NAME}}`, several separated as in `PATH`, or of `{{workspace}}`. Anything else is
     /// reported with this message and its help.
-    pub fn named_folders(&mut self, written: &Spanned<String>, message: &str, help: &str) -> Option<FolderVariable> {
-        if let Some(workspace) = self.workspace(written) {
+    pub fn named_folders(&mut self, text: &Spanned<String>, message: &str, help: &str) -> Option<FolderVariable> {
+        if let Some(workspace) = self.workspace(text) {
             return Some(FolderVariable::Paths(vec![workspace]));
         }
         // Where `{{workspace}}` is not all that is written, it is known, and the message says what is wrong.
         let names = ScopeShape::new().with_name("env", self.pack.env.shape()).with_name("workspace", Shape::Text);
         let template: Template<TextSlot> =
-            self.with_scope_shape(names, |compiler| compiler.template(written, Exposure::Client))?;
+            self.with_scope_shape(names, |compiler| compiler.template(text, Exposure::Client))?;
         let name = match template.single_path() {
             Some([env, name]) if env == "env" => name,
             _ => {
-                self.error(Code::Unsafe, written.location, message).help(help);
+                self.error(Code::Unsafe, text.location, message).help(help);
                 return None;
             }
         };
-        self.check_folder_variable(name, written.location)?;
+        self.check_folder_variable(name, text.location)?;
         let value = self.pack.env.variables.get(name).and_then(|variable| variable.value.clone());
         let Some(value) = value.filter(|value| !value.is_empty()) else {
             return Some(FolderVariable::Unset(name.clone()));
         };
         let values = std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).take(MAX_NAMED_FOLDERS);
-        let paths = values.map(|path| self.folder_of_value(name, &path, written.location)).collect();
+        let paths = values.map(|path| self.folder_of_value(name, &path, text.location)).collect();
         Some(FolderVariable::Paths(paths))
     }
 

@@ -221,7 +221,8 @@ impl Compiler<'_> {
             FormName::Shell => self.shell_variable(name, !form.close.is_empty(), scanned.context),
             FormName::Template => {
                 let name = name.trim().split(['.', ' ']).next().unwrap_or_default();
-                let is_known = self.is_known_argument(name) || reserved_name_meaning(name).is_some();
+                let is_argument = self.is_argument(name) || self.arguments.locations.contains_key(name);
+                let is_known = is_argument || reserved_name_meaning(name).is_some();
                 Meaning::help(LITERAL_HELP).filter(|_| is_known)
             }
             FormName::Argument if self.is_argument(name) => match scanned.names_in_tags().contains(name) {
@@ -307,11 +308,6 @@ impl Compiler<'_> {
     fn is_argument(&self, name: &str) -> bool {
         let arguments = self.scope_shape.get("arguments").and_then(Shape::fields);
         arguments.is_some_and(|arguments| arguments.contains_key(name))
-    }
-
-    /// Whether it is an argument, or one whose value is not in scope.
-    fn is_known_argument(&self, name: &str) -> bool {
-        self.is_argument(name) || self.arguments.locations.contains_key(name)
     }
 
     /// The names of the arguments, in the order written.

@@ -11,7 +11,7 @@ use super::GrantUse;
 use super::MAX_FILE_BYTES;
 use super::SandboxUse;
 use super::coverage::LoadCoverage;
-use crate::diagnostic::{FileId, Report, Reporting, SourceFile};
+use crate::diagnostic::{Code, Diagnostic, FileId, Report, Reporting, SourceFile, Span};
 use crate::files::{FileError, FileStamp, Folder};
 use crate::yaml::{Document, Documents, Location, decode};
 
@@ -139,6 +139,21 @@ impl LoadContext {
             files_by_path.len(),
             programs.len(),
         ])
+    }
+
+    /// Reports an error.
+    pub fn error(&mut self, code: Code, at: impl Into<Option<Span>>, message: impl Into<String>) -> &mut Diagnostic {
+        self.report.error(code, at, message)
+    }
+
+    /// Reports a warning.
+    pub fn warning(&mut self, code: Code, at: impl Into<Option<Span>>, message: impl Into<String>) -> &mut Diagnostic {
+        self.report.warning(code, at, message)
+    }
+
+    /// Reports a note.
+    pub fn note(&mut self, code: Code, at: impl Into<Option<Span>>, message: impl Into<String>) -> &mut Diagnostic {
+        self.report.note(code, at, message)
     }
 
     /// Nothing found yet, with texts instead of files.

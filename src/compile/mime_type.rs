@@ -25,8 +25,8 @@ impl MimeType {
     }
 
     /// Whether it is only known at a call.
-    pub fn is_template(written: &str) -> bool {
-        written.contains("{{")
+    pub fn is_template(text: &str) -> bool {
+        text.contains("{{")
     }
 
     /// The MIME type; `None` where the value is empty.
@@ -51,9 +51,9 @@ impl MimeType {
 }
 
 /// Warns of invalid MIME types, such as `markdown`.
-pub fn check_mime_type(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) {
-    let Some(written) = written.filter(|written| !is_mime_type(written)) else { return };
+pub fn check_mime_type(mime_type: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) {
+    let Some(mime_type) = mime_type.filter(|mime_type| !is_mime_type(mime_type)) else { return };
     compiler
-        .warning(Code::BadValue, written.location, format!("invalid MIME type `{}`", written.value))
+        .warning(Code::BadValue, mime_type.location, format!("invalid MIME type `{}`", mime_type.value))
         .help("use two parts, such as `text/markdown` or `image/png`");
 }

@@ -18,8 +18,8 @@ pub(super) const FIXED_PATH_HELP: &str =
 
 impl Compiler<'_> {
     /// Reports that nothing is at a path that is `written` at `at`, with what was probably meant.
-    pub fn report_missing_path(&mut self, written: &str, at: Location, message: String) {
-        let similar = self.similar_path(written);
+    pub fn report_missing_path(&mut self, path: &str, at: Location, message: String) {
+        let similar = self.similar_path(path);
         let diagnostic = self.error(Code::NotFound, at, message);
         match similar {
             Some(similar) => diagnostic.help(format!("did you mean `{similar}`?")),
@@ -29,8 +29,8 @@ impl Compiler<'_> {
 
     /// The path with its first name that does not exist replaced by a similar one that does. Names that hold a pattern or
     /// a template end the comparison.
-    pub fn similar_path(&self, written: &str) -> Option<String> {
-        let mut names: Vec<&str> = written.split('/').collect();
+    pub fn similar_path(&self, text: &str) -> Option<String> {
+        let mut names: Vec<&str> = text.split('/').collect();
         let mut parent = normalize(&self.base.to_string_lossy()).ok()?;
         for index in 0..names.len() {
             let name = *names.get(index).filter(|name| !name.contains(['{', '*', '?', '[']))?;

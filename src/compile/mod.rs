@@ -165,19 +165,19 @@ impl<'a> Compiler<'a> {
     }
 
     /// A path of this file, relative to the pack; reports one that escapes the pack, or begins with `~`.
-    pub fn resolve_path(&mut self, written: &str, at: Location) -> Option<PathBuf> {
-        if Path::new(written).starts_with("~") && self.pack.folder.stat(&self.base.join("~")).is_err() {
-            self.error(Code::NotFound, at, format!("no such file or folder: `{written}`")).help(TILDE_HELP);
+    pub fn resolve_path(&mut self, text: &str, at: Location) -> Option<PathBuf> {
+        if Path::new(text).starts_with("~") && self.pack.folder.stat(&self.base.join("~")).is_err() {
+            self.error(Code::NotFound, at, format!("no such file or folder: `{text}`")).help(TILDE_HELP);
             return None;
         }
-        let joined = self.base.join(written);
-        let absolute = Path::new(written).is_absolute();
+        let joined = self.base.join(text);
+        let absolute = Path::new(text).is_absolute();
         match normalize(&joined.to_string_lossy()) {
             Ok(path) if !absolute => Some(path),
             _ => {
                 let message = match absolute {
-                    true => format!("absolute path `{written}`"),
-                    false => format!("path `{written}` escapes the pack folder"),
+                    true => format!("absolute path `{text}`"),
+                    false => format!("path `{text}` escapes the pack folder"),
                 };
                 self.error(Code::PathEscape, at, message).help("write a path relative to this file, inside its pack");
                 None
@@ -200,8 +200,8 @@ impl<'a> Compiler<'a> {
     }
 
     /// The folder that the client's user works on, where that is what is written: exactly `{{workspace}}`.
-    pub fn workspace(&mut self, written: &str) -> Option<PathBuf> {
-        let name = written.trim().strip_prefix("{{")?.strip_suffix("}}")?;
+    pub fn workspace(&mut self, path: &str) -> Option<PathBuf> {
+        let name = path.trim().strip_prefix("{{")?.strip_suffix("}}")?;
         if name.trim() != "workspace" {
             return None;
         }
@@ -210,8 +210,8 @@ impl<'a> Compiler<'a> {
     }
 
     /// The bytes of a file of the pack, which is then watched.
-    pub fn read_file(&mut self, written: &str, at: Location) -> Option<Vec<u8>> {
-        let path = self.resolve_path(written, at)?;
+    pub fn read_file(&mut self, file: &str, at: Location) -> Option<Vec<u8>> {
+        let path = self.resolve_path(file, at)?;
         self.load_context.dependencies.files.insert(self.pack.folder.path().join(&path));
         match self.load_context.read(&self.pack.folder, &path) {
             Ok(bytes) => {
@@ -219,7 +219,7 @@ impl<'a> Compiler<'a> {
                 Some(bytes)
             }
             Err(error) => {
-                self.report_file_error(&error, written, at);
+                self.report_file_error(&error, file, at);
                 None
             }
         }
@@ -242,10 +242,10 @@ impl<'a> Compiler<'a> {
     }
 
     /// The bytes of a file that the served manifest may also name by an absolute path, such as a certificate.
-    pub fn read_trusted_file(&mut self, written: &Spanned<String>) -> Option<Vec<u8>> {
-        let path = Path::new(written.as_str());
+    pub fn read_trusted_file(&mut self, file: &Spanned<String>) -> Option<Vec<u8>> {
+        let path = Path::new(file.as_str());
         if !path.is_absolute() || self.pack.grants != Grants::All {
-            return self.read_file(written, written.location);
+            return self.read_file(file, file.location);
         }
         self.load_context.dependencies.files.insert(path.to_owned());
         match Folder::read_anywhere(path, MAX_FILE_BYTES) {
@@ -254,33 +254,33 @@ impl<'a> Compiler<'a> {
                 Some(bytes)
             }
             Err(error) => {
-                self.report_file_error(&error, written, written.location);
+                self.report_file_error(&error, file, file.location);
                 None
             }
         }
     }
 
     /// The path of a regular file of the pack; reports one that is not.
-    pub fn resolve_file(&mut self, written: &str, at: Location) -> Option<PathBuf> {
-        let path = self.resolve_path(written, at)?;
+    pub fn resolve_file(&mut self, text: &str, at: Location) -> Option<PathBuf> {
+        let path = self.resolve_path(text, at)?;
         let absolute = self.pack.folder.path().join(&path);
         let is_buffer = self.load_context.buffers.get(&absolute).is_some();
         self.load_context.dependencies.files.insert(absolute);
         match self.pack.folder.stat(&path) {
             Err(_) if is_buffer => Some(path),
             Ok(stat) if stat.is_dir => {
-                self.error(Code::NotFound, at, format!("`{written}` is a folder")).help("write the path of a file");
+                self.error(Code::NotFound, at, format!("`{text}` is a folder")).help("write the path of a file");
                 None
             }
             Ok(_) => Some(path),
             Err(error) => {
-                self.report_file_error(&error, written, at);
+                self.report_file_error(&error, text, at);
                 None
             }
         }
     }
 
-    fn report_file_error(&mut self, error: &FileError, written: &str, at: Location) {
+    fn report_file_error(&mut self, error: &FileError, path: &str, at: Location) {
         let code = match error {
             FileError::NotFound { .. } | FileError::IsFolder { .. } | FileError::NotAFile { .. } => Code::NotFound,
             FileError::EscapesFolder { .. } | FileError::BadName { .. } => Code::PathEscape,
@@ -288,10 +288,10 @@ impl<'a> Compiler<'a> {
             _ => Code::Unreadable,
         };
         match code {
-            Code::NotFound if written.contains("{{") => {
+            Code::NotFound if path.contains("{{") => {
                 self.error(code, at, error.to_string()).help(FIXED_PATH_HELP);
             }
-            Code::NotFound => self.report_missing_path(written, at, error.to_string()),
+            Code::NotFound => self.report_missing_path(path, at, error.to_string()),
             _ => _ = self.error(code, at, error.to_string()),
         }
     }

@@ -74,12 +74,12 @@ impl SandboxPath {
 
 impl Compiler<'_> {
     /// Checks and resolves a sandbox.
-    pub fn sandbox(&mut self, written: &Spanned<Sandbox>) -> Option<SandboxRules> {
-        let read = self.sandbox_paths(written.read.as_deref().unwrap_or_default());
-        let write = self.sandbox_paths(written.write.as_deref().unwrap_or_default());
-        let network = self.network_rules(written.network.as_ref());
-        self.warn_of_writable_manifest(written.write.as_deref().unwrap_or_default());
-        Some(SandboxRules { read: read?, write: write?, network: network?, required: written.required == Some(true) })
+    pub fn sandbox(&mut self, spec: &Spanned<Sandbox>) -> Option<SandboxRules> {
+        let read = self.sandbox_paths(spec.read.as_deref().unwrap_or_default());
+        let write = self.sandbox_paths(spec.write.as_deref().unwrap_or_default());
+        let network = self.network_rules(spec.network.as_ref());
+        self.warn_of_writable_manifest(spec.write.as_deref().unwrap_or_default());
+        Some(SandboxRules { read: read?, write: write?, network: network?, required: spec.required == Some(true) })
     }
 
     fn sandbox_paths(&mut self, written: &[Spanned<String>]) -> Option<Vec<SandboxPath>> {
@@ -87,46 +87,46 @@ impl Compiler<'_> {
         paths.into_iter().collect()
     }
 
-    fn sandbox_path(&mut self, written: &Spanned<String>) -> Option<SandboxPath> {
-        if written.contains("{{") {
-            return self.sandbox_variable(written);
+    fn sandbox_path(&mut self, text: &Spanned<String>) -> Option<SandboxPath> {
+        if text.contains("{{") {
+            return self.sandbox_variable(text);
         }
-        if Path::new(written.as_str()).is_absolute() && self.pack.grants == Grants::All {
-            let target = SandboxTarget::Anywhere(written.value.clone().into());
-            return Some(SandboxPath { display_path: written.value.clone(), target });
+        if Path::new(text.as_str()).is_absolute() && self.pack.grants == Grants::All {
+            let target = SandboxTarget::Anywhere(text.value.clone().into());
+            return Some(SandboxPath { display_path: text.value.clone(), target });
         }
-        let path = self.resolve_path(written, written.location)?;
+        let path = self.resolve_path(text, text.location)?;
         if self.pack.folder.stat(&path).is_err() {
-            self.error(Code::NotFound, written.location, format!("file or folder `{}` not found", written.value))
+            self.error(Code::NotFound, text.location, format!("file or folder `{}` not found", text.value))
                 .help("create it first: a sandbox can only open what exists");
             return None;
         }
         let target = SandboxTarget::BelowFolder(self.pack.folder.path().to_owned(), path);
-        Some(SandboxPath { display_path: written.value.clone(), target })
+        Some(SandboxPath { display_path: text.value.clone(), target })
     }
 
     /// A path that is exactly one `{{env.NAME}}` or `{{workspace}}`.
     ///
     /// Variables of the outermost manifest, and those that an importer passes, name folders; a pack's own must not.
-    pub fn sandbox_variable(&mut self, written: &Spanned<String>) -> Option<SandboxPath> {
-        if let Some(workspace) = self.workspace(written) {
+    pub fn sandbox_variable(&mut self, text: &Spanned<String>) -> Option<SandboxPath> {
+        if let Some(workspace) = self.workspace(text) {
             return Some(SandboxPath {
                 display_path: "workspace".to_owned(),
                 target: SandboxTarget::Anywhere(workspace),
             });
         }
-        let template: Template<TextSlot> = self.template(written, Exposure::Private)?;
+        let template: Template<TextSlot> = self.template(text, Exposure::Private)?;
         let Some([env, name]) = template.single_path().filter(|path| path.first().is_some_and(|head| head == "env"))
         else {
             self.error(
                 Code::Unsafe,
-                written.location,
+                text.location,
                 "invalid path in `sandbox`, expected a path, or exactly one `{{env.NAME}}` or `{{workspace}}`",
             )
             .help("an argument must not choose what a program may reach");
             return None;
         };
-        self.check_folder_variable(name, written.location)?;
+        self.check_folder_variable(name, text.location)?;
         let value = self.pack.env.variables.get(name).and_then(|variable| variable.value.as_deref());
         let target = match value {
             Some(value) => SandboxTarget::Anywhere(self.pack.folder.path().join(expand_home(Path::new(value)))),
@@ -146,13 +146,13 @@ impl Compiler<'_> {
         }
     }
 
-    fn port(&mut self, written: &Spanned<Port>) -> Option<u16> {
-        let text = written.value.0.0.as_str();
+    fn port(&mut self, spec: &Spanned<Port>) -> Option<u16> {
+        let text = spec.value.0.0.as_str();
         if let Some(port) = text.parse::<u16>().ok().filter(|port| *port > 0) {
             return Some(port);
         }
         let message = format!("invalid port `{text}` in `network`, expected a number from 1 to 65535");
-        let diagnostic = self.error(Code::BadValue, written.location, message);
+        let diagnostic = self.error(Code::BadValue, spec.location, message);
         match text.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok()) {
             Some(port) => diagnostic.help(format!("write `{port}`: a sandbox restricts ports, not host names")),
             None => diagnostic.help("for example `network: [443]`"),
@@ -161,8 +161,8 @@ impl Compiler<'_> {
     }
 
     /// Warns of a program that may write the manifest, and so give itself more.
-    fn warn_of_writable_manifest(&mut self, written: &[Spanned<String>]) {
-        for path in written.iter().filter(|path| !path.contains("{{")) {
+    fn warn_of_writable_manifest(&mut self, paths: &[Spanned<String>]) {
+        for path in paths.iter().filter(|path| !path.contains("{{")) {
             let holds_manifest = match Path::new(path.as_str()).is_absolute() {
                 true => self.pack.folder.path().starts_with(path.as_str()),
                 false => normalize(&self.base.join(path.as_str()).to_string_lossy())

@@ -88,21 +88,16 @@ impl Compiler<'_> {
                     self.warn_unexpanded_texts(value, below);
                 }
                 "properties" | "patternProperties" | "$defs" | "definitions" | "allOf" | "anyOf" | "oneOf" => {
-                    self.warn_unexpanded_schemas(value, below);
+                    for (key, schema) in children(value) {
+                        let at = self.load_context.documents.value_at(below, &pointer::join("", &key));
+                        self.warn_unexpanded_schema(schema, at);
+                    }
                 }
                 "items" | "additionalProperties" | "not" | "if" | "then" | "else" => {
                     self.warn_unexpanded_schema(value, below);
                 }
                 _ => {}
             }
-        }
-    }
-
-    /// The same for the schemas in a map or list.
-    pub fn warn_unexpanded_schemas(&mut self, schemas: &Value, at: Location) {
-        for (key, schema) in children(schemas) {
-            let below = self.load_context.documents.value_at(at, &pointer::join("", &key));
-            self.warn_unexpanded_schema(schema, below);
         }
     }
 

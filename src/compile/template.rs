@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Compiler, ShellVariableContext};
-use crate::diagnostic::{Code, Severity, Span, quote_names};
+use crate::diagnostic::{Code, Diagnostic, Severity, Span, quote_names};
 use crate::template::{
     AlteredValue, ComparedValues, JsonSlot, OutputPiece, RenderError, Scope, Slot, Template, TemplateError,
     TemplateSpan, TextSlot, WholeOutcome, is_helper_without_arguments, output_pieces,
@@ -92,7 +92,6 @@ impl Compiler<'_> {
     /// Warns of outcomes that a text shows as JSON, where one of their fields is probably meant.
     fn warn_whole_outcomes(&mut self, outcomes: &[WholeOutcome], at: Location) {
         for WholeOutcome { name, fields, is_list, span } in outcomes {
-            let (span, used_at) = self.spans_of(span.clone(), at);
             let (whole, field) = match is_list {
                 true => {
                     ("a list of whole outcomes", format!("`{{{{#each {name}}}}}…{{{{/each}}}}` with a field of each"))
@@ -101,12 +100,10 @@ impl Compiler<'_> {
             };
             let owner = if *is_list { "this" } else { name };
             let fields: Vec<String> = fields.iter().map(|field| format!("{owner}.{field}")).collect();
-            let diagnostic = self.warning(Code::WholeOutcome, span, format!("`{name}` is {whole}, and shown as JSON"));
             let fields = quote_names(&fields);
-            diagnostic.help(format!("write {field}: {fields}; if the JSON is meant, write `{{{{json {name}}}}}`"));
-            if let Some(used_at) = used_at {
-                diagnostic.note(used_at, "used here");
-            }
+            let message = format!("`{name}` is {whole}, and shown as JSON");
+            self.report_in_template(Severity::Warning, Code::WholeOutcome, span, at, message)
+                .help(format!("write {field}: {fields}; if the JSON is meant, write `{{{{json {name}}}}}`"));
         }
     }
 
@@ -136,27 +133,38 @@ impl Compiler<'_> {
     }
 
     fn report_template_error(&mut self, error: TemplateError, location: Location) {
-        let (span, used_at) = self.spans_of(error.span, location);
-        let diagnostic = self.error(error.code, span, error.message);
+        let diagnostic = self.report_in_template(Severity::Error, error.code, &error.span, location, error.message);
         diagnostic.help = error.help;
-        if let Some(replacement) = error.replacement {
+        if let (Some(replacement), Some(span)) = (error.replacement, diagnostic.span) {
             diagnostic.suggest(span, replacement);
             diagnostic.fix.iter_mut().for_each(|fix| fix.is_certain = error.is_certain);
         }
+    }
+
+    /// Reports at a place in a template, or in a partial, with the place of its use.
+    fn report_in_template(
+        &mut self,
+        severity: Severity,
+        code: Code,
+        span: &TemplateSpan,
+        at: Location,
+        message: String,
+    ) -> &mut Diagnostic {
+        let (span, used_at) = match span {
+            TemplateSpan::Template(range) => (self.span_within(at, range.clone()), None),
+            TemplateSpan::Partial { name, range, used_at } => {
+                let used_at = self.span_within(at, used_at.clone());
+                match self.pack.partials.get(name) {
+                    Some(file) => (Span::new(*file, range.start, range.end), Some(used_at)),
+                    None => (used_at, None),
+                }
+            }
+        };
+        let diagnostic = self.load_context.report.add(severity, code, span, message);
         if let Some(used_at) = used_at {
             diagnostic.note(used_at, "used here");
         }
-    }
-
-    /// The span in a file, and that of the use of the partial that it is in.
-    fn spans_of(&self, span: TemplateSpan, at: Location) -> (Span, Option<Span>) {
-        match span {
-            TemplateSpan::Template(range) => (self.span_within(at, range), None),
-            TemplateSpan::Partial { name, range, used_at } => match self.pack.partials.get(&name) {
-                Some(file) => (Span::new(*file, range.start, range.end), Some(self.span_within(at, used_at))),
-                None => (self.span_within(at, used_at), None),
-            },
-        }
+        diagnostic
     }
 
     /// The span in the file of a range of a string.
@@ -200,14 +208,9 @@ impl Compiler<'_> {
         for altered in altered.iter().filter(|_| is_exposed) {
             let Some(secret) = self.find_secret(std::slice::from_ref(&altered.path)) else { continue };
             let helper = &altered.helper;
-            let (span, used_at) = self.spans_of(altered.span.clone(), at);
             let message = format!("{secret} cannot be redacted after `{helper}` changes it");
-            let diagnostic = self.error(Code::Secret, span, message);
-            diagnostic
+            self.report_in_template(Severity::Error, Code::Secret, &altered.span, at, message)
                 .help(format!("use it without `{helper}`, or declare the changed value as its own secret variable"));
-            if let Some(used_at) = used_at {
-                diagnostic.note(used_at, "used here");
-            }
         }
     }
 
@@ -216,13 +219,9 @@ impl Compiler<'_> {
         // Where clients read the text, the secret is refused as such.
         for compared in compared.iter().filter(|_| exposure != Exposure::Client) {
             let Some(secret) = self.find_secret(&compared.paths) else { continue };
-            let (span, used_at) = self.spans_of(compared.span.clone(), at);
             let message = format!("`{}` compares {secret} with a value that a caller may choose", compared.helper);
-            let diagnostic = self.error(Code::Secret, span, message);
-            diagnostic.help("a caller could find the secret by many calls: compare it with constants only");
-            if let Some(used_at) = used_at {
-                diagnostic.note(used_at, "used here");
-            }
+            self.report_in_template(Severity::Error, Code::Secret, &compared.span, at, message)
+                .help("a caller could find the secret by many calls: compare it with constants only");
         }
     }
 

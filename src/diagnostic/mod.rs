@@ -149,14 +149,9 @@ impl Diagnostic {
         self
     }
 
-    /// Adds "did you mean" as help and as a suggestion for `span`, where a candidate is near to `wrong`.
-    pub fn did_you_mean<'a>(
-        &mut self,
-        wrong: &str,
-        span: Span,
-        candidates: impl IntoIterator<Item = &'a str>,
-    ) -> &mut Self {
-        if let Some(near) = nearest(wrong, candidates) {
+    /// Adds "did you mean" as help and as a suggestion, where a candidate is near to `wrong`.
+    pub fn did_you_mean<'a>(&mut self, wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> &mut Self {
+        if let (Some(near), Some(span)) = (nearest(wrong, candidates), self.span) {
             self.help(format!("did you mean `{near}`?")).suggest(span, near);
         }
         self

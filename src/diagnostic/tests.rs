@@ -30,7 +30,7 @@ fn codes_are_kebab_case_unique_and_explained() {
 #[test]
 fn text_has_snippet_fix_and_summary() {
     let (mut report, span) = report_on("folio: 1\nprompts:\n  greet:\n    descripton: Greet\n", "descripton");
-    report.error(Code::UnknownKey, span, "unknown key `descripton`").did_you_mean("descripton", span, ["description"]);
+    report.error(Code::UnknownKey, span, "unknown key `descripton`").did_you_mean("descripton", ["description"]);
     let expected = "\
 error[unknown-key]: unknown key `descripton`
  --> folio.yaml:4:5

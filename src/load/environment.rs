@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::pack::PackImport;
-use super::variable_command::{CommandOutputs, command_value};
+use super::pack::{PackImport, PackRequest};
+use super::variable_command::command_value;
 use super::{EnvSource, variable_file};
 use crate::compile::{Compiler, Environment, Exposure, LoadContext, Pack, PackVariable, ValueOrigin};
 use crate::diagnostic::{Code, LoadPurpose};
@@ -15,12 +15,6 @@ use crate::redact::{MIN_SECRET_CHARS, SAFE_SECRET_CHARS};
 use crate::template::{EnvSlot, Scope, ScopeConstants, ScopeShape};
 use crate::value_types::{NamedMap, Scalar, is_identifier};
 use crate::yaml::{Location, Spanned};
-
-/// The variables, and the names of required ones that are not set.
-pub(super) struct DeclaredVariables {
-    pub(super) environment: Environment,
-    pub(super) unset: Vec<String>,
-}
 
 /// The variables that a manifest may read: those of the process, or what its importer passes.
 #[derive(Default)]
@@ -32,59 +26,39 @@ pub(super) struct PassedVariables {
     pub(super) values_for_review: BTreeMap<String, String>,
 }
 
-/// Where the values of the variables of a manifest come from.
-pub(super) struct VariableSources<'a> {
-    /// The variables that it may read.
-    pub(super) passed: &'a PassedVariables,
-    /// Whether it is the served manifest, which may name files and commands.
-    pub(super) is_served: bool,
-    /// What its commands printed.
-    pub(super) commands: &'a CommandOutputs,
-}
-
-/// Resolves every variable that the manifest declares.
+/// Resolves every variable that the manifest declares, and names the required ones that are not set.
 pub(super) fn resolve_variables(
     manifest: &Manifest,
-    sources: &VariableSources<'_>,
+    request: &PackRequest<'_>,
     load_context: &mut LoadContext,
-) -> DeclaredVariables {
-    let mut found = DeclaredVariables { environment: Environment::default(), unset: Vec::new() };
+) -> (Environment, Vec<String>) {
+    let (mut environment, mut unset) = (Environment::default(), Vec::new());
     for (name, entry) in &manifest.env {
         if !is_identifier(name) {
             load_context
-                .report
-                .error(
-                    Code::BadName,
-                    name.location.span(),
-                    format!("invalid environment variable name `{}`", name.value),
-                )
+                .error(Code::BadName, name.location, format!("invalid environment variable name `{}`", name.value))
                 .help("use letters, digits and `_`");
         }
         let declared = declaration(name, entry, load_context);
-        check_source(name, &declared, sources.is_served, load_context);
-        let sourced = match sources.passed.values.replaces(name) {
+        check_source(name, &declared, request.is_served(), load_context);
+        let sourced = match request.passed.values.replaces(name) {
             true => None,
-            false => sourced_variable(name, &declared, sources, load_context),
+            false => sourced_variable(name, &declared, request, load_context),
         };
         let is_sourced = sourced.is_some();
-        let mut variable = sourced.unwrap_or_else(|| resolve_variable(name, &declared, sources, load_context));
-        variable.secret |= sources.passed.secrets.contains(&name.value);
+        let mut variable = sourced.unwrap_or_else(|| resolve_variable(name, &declared, request, load_context));
+        variable.secret |= request.passed.secrets.contains(&name.value);
         check_secret_length(name, &variable, load_context);
         if variable.value.is_none() && declared.required == Some(true) && !is_sourced {
-            found.unset.push(name.value.clone());
+            unset.push(name.value.clone());
             load_context
-                .report
-                .note(
-                    Code::UnsetVariable,
-                    name.location.span(),
-                    format!("required variable `{}` is not set", name.value),
-                )
+                .note(Code::UnsetVariable, name.location, format!("required variable `{}` is not set", name.value))
                 .help("set it in the environment of the server; `serve` refuses to start without it")
                 .forbid(LoadPurpose::Use);
         }
-        found.environment.variables.insert(name.value.clone(), variable);
+        environment.variables.insert(name.value.clone(), variable);
     }
-    found
+    (environment, unset)
 }
 
 /// The declaration of a variable; one without keys is empty.
@@ -94,10 +68,9 @@ fn declaration(name: &Spanned<String>, entry: &Spanned<EnvEntry>, load_context: 
         EnvEntry::Null(()) => EnvVariable::default(),
         EnvEntry::Bare(Scalar(value)) => {
             load_context
-                .report
                 .error(
                     Code::WrongType,
-                    entry.location.span(),
+                    entry.location,
                     format!("invalid entry `{}` in `env`, expected a declaration, found a value", name.value),
                 )
                 .help(match value.starts_with('$') {
@@ -116,21 +89,21 @@ fn check_source(name: &Spanned<String>, declared: &EnvVariable, is_served: bool,
     let report = &mut load_context.report;
     let Some((key, at)) = file.or(command) else { return };
     if let (Some(_), Some((_, command))) = (file, command) {
-        report.error(Code::Conflict, command.span(), "`command` cannot be used with `file`").help("remove one of them");
+        report.error(Code::Conflict, command, "`command` cannot be used with `file`").help("remove one of them");
     }
     if let Some(default) = &declared.default {
         report
-            .error(Code::Conflict, default.location.span(), format!("`default` cannot be used with `{key}`"))
+            .error(Code::Conflict, default.location, format!("`default` cannot be used with `{key}`"))
             .help("remove it: there is always a value");
     }
     if command.is_some() && declared.secret == Some(false) {
         report
-            .error(Code::Conflict, at.span(), "`secret: false` cannot be used with `command`")
+            .error(Code::Conflict, at, "`secret: false` cannot be used with `command`")
             .help("remove it: what a command prints is a secret");
     }
     if !is_served {
         report
-            .error(Code::NotGranted, at.span(), format!("`{key}` of a variable is not available in packs"))
+            .error(Code::NotGranted, at, format!("`{key}` of a variable is not available in packs"))
             .help(format!("pass the value from the importer: `env: {{ {0}: \"{{{{env.{0}}}}}\" }}`", name.value));
     }
 }
@@ -139,14 +112,14 @@ fn check_source(name: &Spanned<String>, declared: &EnvVariable, is_served: bool,
 fn sourced_variable(
     name: &Spanned<String>,
     declared: &EnvVariable,
-    sources: &VariableSources<'_>,
+    request: &PackRequest<'_>,
     load_context: &mut LoadContext,
 ) -> Option<PackVariable> {
     let value = match (&declared.file, &declared.command) {
         (None, None) => return None,
-        _ if !sources.is_served => None,
+        _ if !request.is_served() => None,
         (Some(file), _) => variable_file::read_variable(file, load_context),
-        (None, Some(command)) => command_value(name, command, sources.commands, load_context),
+        (None, Some(command)) => command_value(name, command, request.sources.commands, load_context),
     };
     Some(PackVariable { value, secret: declared.secret != Some(false), default: None, origin: ValueOrigin::Operator })
 }
@@ -164,48 +137,42 @@ fn check_secret_length(name: &Spanned<String>, variable: &PackVariable, load_con
     let place = name.location.span();
     if length < MIN_SECRET_CHARS {
         let help = format!("use {SAFE_SECRET_CHARS} characters or more: a shorter value cannot be redacted");
-        load_context.report.error(Code::Secret, place, message).help(help);
+        load_context.error(Code::Secret, place, message).help(help);
     } else if length < SAFE_SECRET_CHARS {
         let help = format!(
             "use {SAFE_SECRET_CHARS} characters or more: a shorter value is also redacted where it occurs by chance"
         );
-        load_context.report.warning(Code::Secret, place, message).help(help);
+        load_context.warning(Code::Secret, place, message).help(help);
     }
 }
 
 fn resolve_variable(
     name: &Spanned<String>,
     declared: &EnvVariable,
-    sources: &VariableSources<'_>,
+    request: &PackRequest<'_>,
     load_context: &mut LoadContext,
 ) -> PackVariable {
     let secret = declared.secret == Some(true);
     let default = declared.default.as_ref().map(|default| default.value.0.clone());
     if let (true, Some(default)) = (secret, &declared.default) {
         load_context
-            .report
-            .warning(
-                Code::Secret,
-                default.location.span(),
-                format!("secret `{}` has a default in plain text", name.value),
-            )
+            .warning(Code::Secret, default.location, format!("secret `{}` has a default in plain text", name.value))
             .help("remove the default, and set the variable");
     }
-    let given = sources.passed.values.get(&name.value).map(|value| value.trim().to_owned());
+    let given = request.passed.values.get(&name.value).map(|value| value.trim().to_owned());
     let unexpanded = given.as_deref().is_some_and(is_unexpanded);
     if unexpanded {
         let words = format!("unexpanded value of `{}`: `${{…}}`", name.value);
         load_context
-            .report
-            .warning(Code::UnsetVariable, name.location.span(), words)
+            .warning(Code::UnsetVariable, name.location, words)
             .help("set the variable: an unexpanded value counts as not set");
     }
     let given = given.filter(|value| !unexpanded && !value.is_empty());
     let pack_text = match given {
-        Some(_) => sources.passed.values_for_review.get(&name.value),
+        Some(_) => request.passed.values_for_review.get(&name.value),
         None => default.as_ref(),
     };
-    let origin = match pack_text.filter(|_| !sources.is_served) {
+    let origin = match pack_text.filter(|_| !request.is_served()) {
         Some(text) => ValueOrigin::Pack(text.clone()),
         None => ValueOrigin::Operator,
     };
@@ -255,9 +222,8 @@ pub(super) fn warn_undeclared(
         let message = format!("undeclared variable `{}` in the `env` of a pack", name.value);
         let place = name.location.span();
         load_context
-            .report
             .warning(Code::Unused, place, message)
-            .did_you_mean(name, place, pack.variables.keys().map(String::as_str))
+            .did_you_mean(name, pack.variables.keys().map(String::as_str))
             .note(at.span(), "the pack's manifest");
     }
 }
@@ -276,8 +242,7 @@ pub(super) fn report_not_passed(
         }
         let words = format!("variable `{name}` is set but not passed to the pack `{}`", key.value);
         load_context
-            .report
-            .note(Code::UnsetVariable, key.location.span(), words)
+            .note(Code::UnsetVariable, key.location, words)
             .help(format!("declare `{name}` under `env`, and write `env: {{ {name}: \"{{{{env.{name}}}}}\" }}` here"));
     }
 }

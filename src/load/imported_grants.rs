@@ -32,14 +32,8 @@ pub(super) fn read(
     let allowed = reference.allow.iter().flat_map(Allow::grants);
     let wanted =
         used_grants(allowed.chain(Grant::ALL.into_iter().filter(is_withheld)).collect(), reference, load_context);
-    let (workspace, is_there) = match &reference.workspace {
-        Some(written) => {
-            let workspace = open_workspace(written, importer, load_context);
-            let is_there = workspace.is_some();
-            (workspace, is_there)
-        }
-        None => (None, true),
-    };
+    let workspace = reference.workspace.as_ref().and_then(|path| open_workspace(path, importer, load_context));
+    let is_there = workspace.is_some() || reference.workspace.is_none();
     check_workspace(reference, &wanted, load_context);
     // Where the workspace is gone, nothing is done elsewhere.
     let needs = |grant: Grant| if grant == Grant::Read { FILES_GRANT } else { grant.as_str() };
@@ -56,18 +50,17 @@ pub(super) fn read(
 
 /// The grants for which prompts of other programs have a use; an error for each of the others.
 fn used_grants(
-    written: BTreeSet<Grant>,
+    grants: BTreeSet<Grant>,
     reference: &Spanned<PackRef>,
     load_context: &mut LoadContext,
 ) -> BTreeSet<Grant> {
     let (used, unused): (BTreeSet<Grant>, BTreeSet<Grant>) =
-        written.into_iter().partition(|grant| matches!(grant, Grant::Script | Grant::Read));
+        grants.into_iter().partition(|grant| matches!(grant, Grant::Script | Grant::Read));
     for grant in unused {
         let at = load_context.documents.key_at(reference.location, "/allow");
         let message = format!("`{}` has no effect on prompts of other programs", grant.as_str());
         load_context
-            .report
-            .error(Code::Conflict, at.span(), message)
+            .error(Code::Conflict, at, message)
             .help("write `script` for their commands, and `read` for the files that they name");
     }
     used
@@ -78,15 +71,13 @@ fn check_workspace(reference: &Spanned<PackRef>, wanted: &BTreeSet<Grant>, load_
         None if wanted.contains(&Grant::Read) => {
             let at = load_context.documents.key_at(reference.location, "/allow");
             load_context
-                .report
-                .error(Code::MissingKey, at.span(), "missing key `workspace`, below which files are read")
+                .error(Code::MissingKey, at, "missing key `workspace`, below which files are read")
                 .help("write `workspace: \"{{workspace}}\"` for the folder that the client's user works on");
         }
         Some(workspace) if wanted.is_empty() => {
             let message = "`workspace` has no effect without `allow`";
             load_context
-                .report
-                .warning(Code::Unused, workspace.location.span(), message)
+                .warning(Code::Unused, workspace.location, message)
                 .help("add `allow: [read]` for files, and `allow: [script]` for commands");
         }
         _ => {}
@@ -94,25 +85,25 @@ fn check_workspace(reference: &Spanned<PackRef>, wanted: &BTreeSet<Grant>, load_
 }
 
 /// The path of the workspace, if there is one.
-fn open_workspace(written: &Spanned<String>, importer: &Pack, load_context: &mut LoadContext) -> Option<PathBuf> {
+fn open_workspace(folder: &Spanned<String>, importer: &Pack, load_context: &mut LoadContext) -> Option<PathBuf> {
     let mut compiler = Compiler::new(load_context, importer, Path::new(""));
-    if !written.contains("{{") {
-        let inside = compiler.resolve_path(written, written.location)?;
+    if !folder.contains("{{") {
+        let inside = compiler.resolve_path(folder, folder.location)?;
         return match importer.folder.stat(&inside) {
             Ok(stat) if stat.is_dir => Some(importer.folder.path().join(inside)),
             _ => {
-                compiler.error(Code::NotFound, written.location, format!("folder `{}` not found", written.value));
+                compiler.error(Code::NotFound, folder.location, format!("folder `{}` not found", folder.value));
                 None
             }
         };
     }
     let message = "invalid `workspace`: expected a path, or exactly one `{{env.NAME}}` or `{{workspace}}`";
-    match compiler.named_folders(written, message, "it must not contain any other text")? {
+    match compiler.named_folders(folder, message, "it must not contain any other text")? {
         FolderVariable::Paths(paths) => paths.into_iter().next(),
         FolderVariable::Unset(variable) => {
             let message = format!("variable `{variable}` is not set, so no files are read and no commands run");
             compiler
-                .note(Code::UnsetVariable, written.location, message)
+                .note(Code::UnsetVariable, folder.location, message)
                 .help("set it to a folder where the server is started");
             None
         }

@@ -12,11 +12,11 @@ use super::pack::{MAX_ENTRIES, MAX_PACK_ARGUMENTS};
 use crate::compile::{Environment, FILES_GRANT, GrantUse, LoadContext, LockedGrants, NamePrefix, Pack};
 use crate::diagnostic::{Code, Consequence, FileId, Reporting, count_noun, one_line, quote_names};
 use crate::files::{FileError, Folder, Globs};
-use crate::manifest::{Allow, Grant, Manifest, PackFormatName, PackFormats, PackRef};
+use crate::manifest::{Allow, Grant, MAX_ARGUMENTS, Manifest, PackFormatName, PackFormats, PackRef};
 use crate::pack_format::{
     AssignedFiles, FormatFiles, FormatMatcher, IMPORTED_WORKSPACE, ImportedAction, ImportedFile, ImportedPrompt,
-    ImportedSkill, ImportedUse, PackFolder, PackFormat, PromptRights, UniqueNames, UnservedFiles, WORKSPACE_TEMPLATE,
-    has_no_name, unserved_files,
+    ImportedSkill, ImportedUse, PackFolder, PromptRights, UniqueNames, UnservedFiles, WORKSPACE_TEMPLATE, has_no_name,
+    unserved_files,
 };
 use crate::pack_source::{MARKETPLACE_FILE, Plugin, PluginSource, plugins};
 use crate::template::Engine;
@@ -70,14 +70,6 @@ impl ImportedPack<'_> {
     }
 }
 
-/// The prompts and skills of a folder.
-#[derive(Default)]
-struct PromptsAndSkills {
-    /// Each with the path of its file.
-    prompts: Vec<(String, ImportedPrompt)>,
-    skills: Vec<ImportedSkill>,
-}
-
 /// The formats of a pack; `auto` where none is named and there is no manifest. `None` for a pack of folio.
 pub(super) fn formats_of(
     reference: &Spanned<PackRef>,
@@ -115,14 +107,13 @@ pub(super) fn load(
     if !reference.env.is_empty() {
         let at = load_context.documents.key_at(reference.location, "/env");
         load_context
-            .report
-            .error(Code::Conflict, at.span(), "`env` cannot be used with `format`")
+            .error(Code::Conflict, at, "`env` cannot be used with `format`")
             .help("prompts of other programs read no variables");
     }
     let allowed = imported_grants::read(reference, &imported_pack, importer, load_context);
     let names = formats.value.items();
     if names.is_empty() {
-        load_context.report.error(Code::MissingKey, formats.location.span(), "empty `format`");
+        load_context.error(Code::MissingKey, formats.location, "empty `format`");
         return None;
     }
     let is_auto = names.contains(&PackFormatName::Auto);
@@ -131,14 +122,14 @@ pub(super) fn load(
         return None;
     }
     let matcher = FormatMatcher::new(names).ok()?;
-    let mut found = PromptsAndSkills::default();
+    let (mut prompts, mut skills) = (Vec::new(), Vec::new());
     let paths = walk(&matcher, &imported_pack, load_context)?;
     let AssignedFiles { formats: assigned, left } = matcher.assign_paths(&imported_pack.place(), paths);
     for files in assigned {
-        let PromptsAndSkills { prompts, skills } =
+        let (prompts_of_format, skills_of_format) =
             read_format(files, allowed.pack_grants, &imported_pack, load_context);
-        found.prompts.extend(prompts);
-        found.skills.extend(skills);
+        prompts.extend(prompts_of_format);
+        skills.extend(skills_of_format);
     }
     if is_auto {
         note_plugins_elsewhere(&imported_pack, load_context);
@@ -146,11 +137,15 @@ pub(super) fn load(
         unserved.iter().for_each(|files| note_unserved(files, &imported_pack, load_context));
     }
     // Where `auto` is written, all plugins of a marketplace were looked through.
-    let is_empty = found.prompts.is_empty() && found.skills.is_empty();
+    let is_empty = prompts.is_empty() && skills.is_empty();
     if is_empty && (is_auto || !report_marketplace(&imported_pack, load_context)) {
         report_no_prompts(&matcher, reference, &imported_pack, load_context);
     }
-    let (imported_prompts, imported_skills) = name_and_select(found, &imported_pack, reference, load_context);
+    let imported_prompts = name_prompts(prompts, &imported_pack, load_context);
+    let (imported_prompts, imported_skills) = match &reference.only {
+        Some(only) => select(imported_prompts, skills, only, load_context),
+        None => (imported_prompts, skills),
+    };
     Some(LoadedPack {
         pack: build_imported_pack(&imported_pack, allowed, importer),
         prefix: imported_pack.prefix,
@@ -172,7 +167,7 @@ fn note_unserved(files: &UnservedFiles, imported_pack: &ImportedPack<'_>, load_c
     let verb = if files.paths.len() == 1 { "is" } else { "are" };
     let count = count_noun(files.paths.len(), files.noun);
     let message = format!("{count} in {}{more} {verb} not served", quote_names(shown));
-    load_context.report.note(Code::Unused, imported_pack.path.location.span(), message).help(files.help);
+    load_context.note(Code::Unused, imported_pack.path.location, message).help(files.help);
 }
 
 /// Reports keys of a pack with a manifest that are for prompts of other programs.
@@ -191,10 +186,13 @@ pub(super) fn refuse_keys(reference: &Spanned<PackRef>, load_context: &mut LoadC
         if is_written {
             let at = load_context.documents.key_at(reference.location, &format!("/{key}"));
             let message = format!("`{word}` cannot be used without `format`");
-            load_context.report.error(Code::Conflict, at.span(), message).help(help);
+            load_context.error(Code::Conflict, at, message).help(help);
         }
     }
 }
+
+/// A prompt with the path of its file.
+type PromptWithPath = (String, ImportedPrompt);
 
 /// Reads all files of one format.
 fn read_format(
@@ -202,57 +200,54 @@ fn read_format(
     grants: PromptRights,
     imported_pack: &ImportedPack<'_>,
     load_context: &mut LoadContext,
-) -> PromptsAndSkills {
+) -> (Vec<PromptWithPath>, Vec<ImportedSkill>) {
     let FormatFiles { format, is_auto, paths, .. } = files;
     // One more than may be, which is noticed.
     let max_prompts = if imported_pack.locked.is_some() { MAX_ENTRIES + 1 } else { usize::MAX };
     let files: Vec<_> = paths.into_iter().filter_map(|path| read_file(path, imported_pack, load_context)).collect();
     let paths: HashMap<_, _> = files.iter().map(|file| (file.id, file.path.clone())).collect();
     let mut folder = PackFolder { name: &imported_pack.name, files, is_auto, grants, max_prompts };
-    let path = |prompt: &ImportedPrompt| paths.get(&prompt.at().file()).cloned().unwrap_or_default();
-    let prompts = format.read(&folder, &mut load_context.report);
-    let found = PromptsAndSkills {
-        prompts: prompts.into_iter().map(|prompt| (path(&prompt), prompt)).collect(),
-        skills: format.skills(&folder),
-    };
-    if imported_pack.locked.is_some() {
-        let acting = found.prompts.iter().filter(|(_, prompt)| prompt.names_actions);
-        let acting: HashSet<FileId> = acting.map(|(_, prompt)| prompt.at().file()).collect();
+    let mut prompts = format.read(&folder, &mut load_context.report);
+    prompts.retain(|prompt| {
+        let is_small = prompt.prompt.arguments.len() <= MAX_ARGUMENTS;
+        if !is_small {
+            load_context
+                .warning(Code::TooLarge, prompt.at(), format!("more than {MAX_ARGUMENTS} arguments"))
+                .consequence(Consequence::PromptSkipped);
+        }
+        is_small
+    });
+    let skills = format.skills(&folder);
+    if let Some(locked) = &imported_pack.locked {
+        let acting = prompts.iter().filter(|prompt| prompt.names_actions);
+        let acting: HashSet<FileId> = acting.map(|prompt| prompt.at().file()).collect();
         let texts = folder.files.extract_if(.., |file| !acting.contains(&file.id));
         load_context.text_only_files.extend(texts.map(|file| file.id));
-        list_grant_uses(format, folder, imported_pack, load_context);
+        // What the files do with all grants.
+        let all = PromptRights { may_run_scripts: true, may_read_files: true, is_withheld: false };
+        let folder = PackFolder { grants: all, ..folder };
+        let (prompts, _) = load_context.report.attempt(|report| format.read(&folder, report));
+        let uses = prompts.iter().flat_map(|prompt| grant_uses_of(prompt, locked, imported_pack.is_nested));
+        load_context.grant_uses.extend(uses);
     }
-    found
-}
-
-/// Lists what these files of a pack from elsewhere do with all grants.
-fn list_grant_uses(
-    format: &dyn PackFormat,
-    folder: PackFolder<'_>,
-    imported_pack: &ImportedPack<'_>,
-    load_context: &mut LoadContext,
-) {
-    let all = PromptRights { may_run_scripts: true, may_read_files: true, is_withheld: false };
-    let folder = PackFolder { grants: all, ..folder };
-    let (prompts, _) = load_context.report.attempt(|report| format.read(&folder, report));
-    load_context.grant_uses.extend(prompts.iter().flat_map(|prompt| grant_uses_of(prompt, imported_pack)));
+    let path = |prompt: &ImportedPrompt| paths.get(&prompt.at().file()).cloned().unwrap_or_default();
+    (prompts.into_iter().map(|prompt| (path(&prompt), prompt)).collect(), skills)
 }
 
 /// What a prompt of a pack from elsewhere does with all grants.
-fn grant_uses_of(prompt: &ImportedPrompt, imported_pack: &ImportedPack<'_>) -> Vec<GrantUse> {
-    let Some(locked) = &imported_pack.locked else { return Vec::new() };
-    let act = |ImportedUse { at, action }: &ImportedUse| {
+fn grant_uses_of(prompt: &ImportedPrompt, locked: &LockedGrants, is_nested: bool) -> impl Iterator<Item = GrantUse> {
+    let act = move |ImportedUse { at, action }: &ImportedUse| {
         let (grant, value) = match action {
             ImportedAction::Script(script) => (Grant::Script.as_str(), json!({ "script": script })),
             ImportedAction::Read(path) => {
-                let grant = if imported_pack.is_nested { FILES_GRANT } else { Grant::Read.as_str() };
+                let grant = if is_nested { FILES_GRANT } else { Grant::Read.as_str() };
                 (grant, json!({ "read": path, "below": "the workspace" }))
             }
         };
         let is_withheld = locked.withheld.contains(grant);
         GrantUse { key: locked.key.clone(), grant, at: *at, value, is_withheld }
     };
-    prompt.uses.iter().map(act).collect()
+    prompt.uses.iter().map(act)
 }
 
 /// The files that any format may read, whose folders are watched from now on.
@@ -268,7 +263,7 @@ fn walk(
     let walked = match walked {
         Ok(walked) => walked,
         Err(error) => {
-            load_context.report.error(Code::Unreadable, imported_pack.path.location.span(), error);
+            load_context.error(Code::Unreadable, imported_pack.path.location, error);
             return None;
         }
     };
@@ -285,7 +280,7 @@ fn read_file(path: String, imported_pack: &ImportedPack<'_>, load_context: &mut 
             Ok(bytes) => load_context.decode(&bytes, &display_path),
             Err(error) => {
                 let at = imported_pack.path.location.span();
-                load_context.report.error(Code::Unreadable, at, format!("{display_path}: {error}"));
+                load_context.error(Code::Unreadable, at, format!("{display_path}: {error}"));
                 None
             }
         });
@@ -317,8 +312,7 @@ fn report_no_prompts(
         ),
     };
     load_context
-        .report
-        .error(Code::NotFound, imported_pack.path.location.span(), format!("{message} in `{display_path}`"))
+        .error(Code::NotFound, imported_pack.path.location, format!("{message} in `{display_path}`"))
         .help(help);
 }
 
@@ -348,7 +342,7 @@ fn note_plugins_elsewhere(imported_pack: &ImportedPack<'_>, load_context: &mut L
         let message =
             format!("{count} of the marketplace {verb} elsewhere and not served: {}{more}", quote_names(shown));
         let help = "`folio add SOURCE NAME` adds each";
-        load_context.report.note(Code::Unused, imported_pack.path.location.span(), message).help(help);
+        load_context.note(Code::Unused, imported_pack.path.location, message).help(help);
     }
 }
 
@@ -365,38 +359,36 @@ fn report_marketplace(imported_pack: &ImportedPack<'_>, load_context: &mut LoadC
     let plugins: Vec<_> = plugins.iter().map(named).collect();
     let message = format!("`{}` is a marketplace of plugins, not a folder of prompts", imported_pack.path.value);
     load_context
-        .report
-        .error(Code::NotFound, imported_pack.path.location.span(), message)
+        .error(Code::NotFound, imported_pack.path.location, message)
         .help(format!("write `format: auto` for all of them, or the path of one: {}", plugins.join(", ")));
     true
 }
 
-/// Names all prompts, in the order of their paths, and keeps what `only` names.
-fn name_and_select(
-    mut found: PromptsAndSkills,
+/// Names all prompts, in the order of their paths.
+fn name_prompts(
+    mut prompts: Vec<PromptWithPath>,
     imported_pack: &ImportedPack<'_>,
-    reference: &Spanned<PackRef>,
     load_context: &mut LoadContext,
-) -> (Vec<ImportedPrompt>, Vec<ImportedSkill>) {
-    found.prompts.sort_by(|(one, _), (other, _)| one.cmp(other));
+) -> Vec<ImportedPrompt> {
+    prompts.sort_by(|(left, _), (right, _)| left.cmp(right));
     if let Some(locked) = &imported_pack.locked {
         let count = load_context.locked_entry_counts.entry(locked.key.clone()).or_default();
-        let is_within = |(_, prompt): &&(String, ImportedPrompt)| {
+        let is_within = |(_, prompt): &&PromptWithPath| {
             count.entries += 1;
             count.arguments += prompt.prompt.value.arguments.len();
             count.entries <= MAX_ENTRIES && count.arguments <= MAX_PACK_ARGUMENTS
         };
-        let kept = found.prompts.iter().take_while(is_within).count();
-        if found.prompts.len() > kept {
-            found.prompts.truncate(kept);
+        let kept = prompts.iter().take_while(is_within).count();
+        if prompts.len() > kept {
+            prompts.truncate(kept);
             let what = format!("{MAX_ENTRIES} prompts or {MAX_PACK_ARGUMENTS} arguments");
             let message = format!("more than {what} in a pack from elsewhere: the others are left out");
-            load_context.report.warning(Code::TooLarge, imported_pack.path.location.span(), message);
+            load_context.warning(Code::TooLarge, imported_pack.path.location, message);
         }
     }
     let mut unique = UniqueNames::new(&imported_pack.prefix);
     let mut nameless = Vec::new();
-    let named = found.prompts.into_iter().map(|(path, prompt)| {
+    let named = prompts.into_iter().map(|(path, prompt)| {
         let name = unique.claim(&prompt.name);
         if has_no_name(&prompt.name) {
             // A row of a table is known by its title.
@@ -407,28 +399,37 @@ fn name_and_select(
     });
     let named: Vec<ImportedPrompt> = named.collect();
     note_made_up_names(&nameless, imported_pack, load_context);
-    let Some(only) = &reference.only else { return (named, found.skills) };
+    named
+}
+
+/// The prompts and skills that `only` names.
+fn select(
+    prompts: Vec<ImportedPrompt>,
+    skills: Vec<ImportedSkill>,
+    only: &[Spanned<String>],
+    load_context: &mut LoadContext,
+) -> (Vec<ImportedPrompt>, Vec<ImportedSkill>) {
     let read = |glob: &Spanned<String>| match Globs::new(&[glob.as_str()], &[]) {
         Ok(globs) => Some(globs),
         Err(error) => {
-            load_context.report.error(Code::Glob, glob.location.span(), error.message);
+            load_context.error(Code::Glob, glob.location, error.message);
             None
         }
     };
     let globs: Vec<Globs> = only.iter().filter_map(read).collect();
     let is_named = |name: &str| globs.iter().any(|glob| glob.matches(name));
     // A skill is named by its prompt, or by its folder where it is none.
-    let names: HashMap<_, _> = named.iter().map(|prompt| (prompt.at().file(), prompt.name.clone())).collect();
+    let names: HashMap<_, _> = prompts.iter().map(|prompt| (prompt.at().file(), prompt.name.clone())).collect();
     let name = |skill: &ImportedSkill| names.get(&skill.file).unwrap_or(&skill.name).clone();
     for (pattern, glob) in only.iter().zip(&globs).filter(|_| globs.len() == only.len()) {
-        let is_used = named.iter().any(|prompt| glob.matches(&prompt.name));
-        if !is_used && !found.skills.iter().any(|skill| glob.matches(&name(skill))) {
+        let is_used = prompts.iter().any(|prompt| glob.matches(&prompt.name));
+        if !is_used && !skills.iter().any(|skill| glob.matches(&name(skill))) {
             let message = format!("glob `{}` matches no prompts", pattern.value);
-            load_context.report.warning(Code::Glob, pattern.location.span(), message);
+            load_context.warning(Code::Glob, pattern.location, message);
         }
     }
-    let skills = found.skills.into_iter().filter(|skill| is_named(&name(skill))).collect();
-    (named.into_iter().filter(|prompt| is_named(&prompt.name)).collect(), skills)
+    let skills = skills.into_iter().filter(|skill| is_named(&name(skill))).collect();
+    (prompts.into_iter().filter(|prompt| is_named(&prompt.name)).collect(), skills)
 }
 
 /// Says which prompts have names that no author gave them.
@@ -436,14 +437,13 @@ fn note_made_up_names(nameless: &[String], imported_pack: &ImportedPack<'_>, loa
     if nameless.is_empty() {
         return;
     }
-    let mut shown = nameless.iter().take(MAX_SHOWN_NAMES).map(|one| one_line(one)).collect::<Vec<_>>().join(", ");
+    let mut shown = nameless.iter().take(MAX_SHOWN_NAMES).map(|name| one_line(name)).collect::<Vec<_>>().join(", ");
     if let Some(more) = nameless.len().checked_sub(MAX_SHOWN_NAMES).filter(|more| *more > 0) {
         shown.push_str(&format!(", and {more} more"));
     }
     let message = format!("nothing in a name that a prompt may have: {shown}");
     load_context
-        .report
-        .note(Code::BadName, imported_pack.path.location.span(), message)
+        .note(Code::BadName, imported_pack.path.location, message)
         .help("give the file, or the row of a table, a name with letters `a-z` or digits");
 }
 

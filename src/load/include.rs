@@ -16,20 +16,24 @@ use crate::yaml::{
 };
 
 /// Reads an included file, or takes it from an `earlier` load. `None` if it has no entries.
-pub(super) fn load_file(found: &MatchedFile, earlier: &ParsedFiles, compiler: &mut Compiler<'_>) -> Option<EntryFile> {
-    let path = &found.path.value;
+pub(super) fn load_file(
+    matched: &MatchedFile,
+    earlier: &ParsedFiles,
+    compiler: &mut Compiler<'_>,
+) -> Option<EntryFile> {
+    let path = &matched.path.value;
     if is_readme(path) {
         return None;
     }
     let base = path.parent().unwrap_or(Path::new("")).to_owned();
     let absolute = compiler.pack.folder.path().join(path);
-    let same = found.stamp.and_then(|stamp| earlier.reuse(&absolute, stamp, compiler.load_context));
+    let same = matched.stamp.and_then(|stamp| earlier.reuse(&absolute, stamp, compiler.load_context));
     if let Some(parsed) = same {
         compiler.load_context.dependencies.files.insert(absolute);
         return Some(EntryFile { base, entries: parsed.entries.clone(), parsed: Some(parsed) });
     }
     let next_file = compiler.load_context.report.sources.next_id();
-    let (read, reported) = compiler.attempt(|compiler| read_entries(found, compiler));
+    let (read, reported) = compiler.attempt(|compiler| read_entries(matched, compiler));
     let is_sound = reported.is_empty();
     compiler.load_context.report.extend(reported);
     let (file, stamp, entries) = read?;
@@ -44,16 +48,16 @@ pub(super) fn load_file(found: &MatchedFile, earlier: &ParsedFiles, compiler: &m
 }
 
 /// Reads the entries of a file.
-fn read_entries(found: &MatchedFile, compiler: &mut Compiler<'_>) -> Option<(FileId, Option<FileStamp>, Fragment)> {
-    let path = &found.path.value;
+fn read_entries(matched: &MatchedFile, compiler: &mut Compiler<'_>) -> Option<(FileId, Option<FileStamp>, Fragment)> {
+    let path = &matched.path.value;
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     if !matches!(extension, "yaml" | "yml" | "md") {
         let words =
             format!("unsupported include `{}`: expected a fragment (`.yaml`) or a prompt file (`.md`)", path.display());
-        compiler.error(Code::BadValue, found.path.location, words);
+        compiler.error(Code::BadValue, matched.path.location, words);
         return None;
     }
-    let (file, stamp) = compiler.read_source(&found.path)?;
+    let (file, stamp) = compiler.read_source(&matched.path)?;
     let entries = if extension == "md" {
         let (name, prompt) = read_prompt_file(file, path, compiler)?;
         Fragment { prompts: [(name, prompt)].into_iter().collect(), ..Fragment::default() }
@@ -64,10 +68,10 @@ fn read_entries(found: &MatchedFile, compiler: &mut Compiler<'_>) -> Option<(Fil
 }
 
 /// Reports a README that is named without a glob; globs skip it.
-pub(super) fn refuse_readme(written: &Spanned<String>, compiler: &mut Compiler<'_>) {
-    if !Globs::is_glob(written) && is_readme(Path::new(&written.value)) {
+pub(super) fn refuse_readme(path: &Spanned<String>, compiler: &mut Compiler<'_>) {
+    if !Globs::is_glob(path) && is_readme(Path::new(&path.value)) {
         compiler
-            .error(Code::BadName, written.location, format!("invalid prompt file name `{}`", written.value))
+            .error(Code::BadName, path.location, format!("invalid prompt file name `{}`", path.value))
             .help("rename the file: a prompt is named after its file");
     }
 }
@@ -93,8 +97,7 @@ pub(super) fn check_version(version: &Spanned<i64>, load_context: &mut LoadConte
     if version.value != 1 {
         let words = format!("unsupported manifest version `{}`, expected `1`", version.value);
         load_context
-            .report
-            .error(Code::Version, version.location.span(), words)
+            .error(Code::Version, version.location, words)
             .help("write `folio: 1`; a later version of the language needs a newer folio");
     }
 }
@@ -107,7 +110,12 @@ fn read_prompt_file(
 ) -> Option<(Spanned<String>, Spanned<Prompt>)> {
     let (prompt, at, body) = match parse_front_matter(file, &mut compiler.load_context.report) {
         None => {
-            refuse_misplaced_front_matter(file, compiler)?;
+            let whole = compiler.load_context.report.sources.get(file)?.text().clone();
+            if let Some(misplaced) = find_misplaced_front_matter(&whole) {
+                let span = Span::new(file, misplaced.range.start, misplaced.range.end);
+                compiler.error(Code::Syntax, span, misplaced.message).help(misplaced.help);
+                return None;
+            }
             (Prompt::default(), Location::start_of(file), 0)
         }
         Some((None, _)) => return None,
@@ -139,15 +147,6 @@ fn read_prompt_file(
     prompt.text = Some(Spanned::new(TextOrFile::Text(text), Location::text_from(file, body)));
     let name = Spanned::new(file_stem(path), Location::start_of(file));
     Some((name, Spanned::new(prompt, at)))
-}
-
-/// Reports front matter that would be text.
-fn refuse_misplaced_front_matter(file: FileId, compiler: &mut Compiler<'_>) -> Option<()> {
-    let whole = compiler.load_context.report.sources.get(file)?.text().clone();
-    let Some(front_matter) = find_misplaced_front_matter(&whole) else { return Some(()) };
-    let span = Span::new(file, front_matter.range.start, front_matter.range.end);
-    compiler.error(Code::Syntax, span, front_matter.message).help(front_matter.help);
-    None
 }
 
 fn skip_blank_lines(text: &str, from: usize) -> usize {

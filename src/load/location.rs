@@ -82,8 +82,8 @@ impl ManifestLocation {
         // Absolute, as the working directory may change; not canonical, as symlinks may be swapped.
         let absolute = std::path::absolute(path).map_err(missing)?;
         if metadata.is_dir() {
-            let found = MANIFEST_NAMES.iter().any(|name| absolute.join(name).symlink_metadata().is_ok());
-            if !found {
+            let has_manifest = MANIFEST_NAMES.iter().any(|name| absolute.join(name).symlink_metadata().is_ok());
+            if !has_manifest {
                 return Err(LocationError::NoManifest {
                     path: absolute.display().to_string(),
                     argument: folder_argument(path),

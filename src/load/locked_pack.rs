@@ -116,7 +116,7 @@ impl LockedReference<'_> {
     fn source(&self, load_context: &mut LoadContext) -> Option<PackSource> {
         if self.is_foreign && !self.url.starts_with("https://") {
             let message = "a pack of another repository has its own packs over `https://` only";
-            load_context.report.error(Code::Unsafe, self.url.location.span(), message);
+            load_context.error(Code::Unsafe, self.url.location, message);
             return None;
         }
         match self.reference.git {
@@ -141,7 +141,7 @@ impl LockedReference<'_> {
         let Some(sha256) = sha256 else {
             let message = format!("missing key `sha256` in the pack `{}`", self.name.value);
             let help = "write what `sha256sum` prints for the archive; `folio add URL` writes it too";
-            load_context.report.error(Code::MissingKey, self.reference.location.span(), message).help(help);
+            load_context.error(Code::MissingKey, self.reference.location, message).help(help);
             return None;
         };
         let mut report = |at: Location, error: SourceError| report_source(at, &error, load_context);
@@ -154,7 +154,7 @@ impl LockedReference<'_> {
 }
 
 fn report_source(at: Location, error: &SourceError, load_context: &mut LoadContext) {
-    let diagnostic = load_context.report.error(Code::BadValue, at.span(), error.to_string());
+    let diagnostic = load_context.error(Code::BadValue, at, error.to_string());
     if let Some(help) = error.help() {
         diagnostic.help(help);
     }
@@ -245,7 +245,7 @@ impl LockedPackOpener<'_> {
         };
         let is_missing = matches!(mismatch, LockMismatch::Missing { .. });
         let help = if is_missing { "`folio lock` adds it" } else { "`folio lock` replaces it" };
-        load_context.report.error(Code::NotFound, at.span(), mismatch.to_string()).help(help);
+        load_context.error(Code::NotFound, at, mismatch.to_string()).help(help);
         None
     }
 }
@@ -261,7 +261,7 @@ fn read_lock(folder: &Folder, display_path: &str, load_context: &mut LoadContext
         }
         Err(FileError::NotFound(_)) => Some(PackLock::default()),
         Err(error) => {
-            load_context.report.error(Code::Unreadable, None::<Span>, format!("{display_path}: {error}"));
+            load_context.error(Code::Unreadable, None::<Span>, format!("{display_path}: {error}"));
             None
         }
     }
@@ -275,10 +275,7 @@ fn open_cached(
     load_context: &mut LoadContext,
 ) -> Result<Folder, PackState> {
     let Some(cache) = PackCache::locate(|name| std::env::var_os(name)) else {
-        load_context
-            .report
-            .error(Code::NotFound, at.span(), "no folder for the cache of packs")
-            .help("set FOLIO_CACHE to a folder");
+        load_context.error(Code::NotFound, at, "no folder for the cache of packs").help("set FOLIO_CACHE to a folder");
         return Err(PackState::Missing);
     };
     let path = cache.folder_of(&locked.digest);
@@ -298,7 +295,7 @@ fn open_cached(
             (Code::Unsafe, mismatch.to_string(), PackState::Changed)
         }
     };
-    load_context.report.error(code, at.span(), message).help("`folio fetch` fetches it");
+    load_context.error(code, at.span(), message).help("`folio fetch` fetches it");
     Err(state)
 }
 
@@ -323,7 +320,6 @@ fn warn_of_withheld(
     };
     let at = load_context.documents.key_at(reference.location, "/allow");
     load_context
-        .report
-        .warning(Code::NotGranted, at.span(), format!("pack `{key}` {why}: `{names}` not granted"))
+        .warning(Code::NotGranted, at, format!("pack `{key}` {why}: `{names}` not granted"))
         .help(format!("`folio trust {key}` shows what it would do, and asks"));
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::environment::{self, DeclaredVariables, PassedVariables, VariableSources, is_unexpanded};
+use super::environment::{self, PassedVariables, is_unexpanded};
 use super::imported_pack::{self, ImportedPack};
 use super::locked_pack::{LockablePack, LockedPackOpener, LockedReference, OpenedPack, join_keys};
-use super::{CommandOutputs, EntryFile, EnvSource, LoadSources, LoadedPack, ManifestLocation, ParsedFiles};
+use super::{EntryFile, EnvSource, LoadSources, LoadedPack, ManifestLocation};
 use super::{include, paths};
 use crate::compile::{Compiler, Environment, Grants, LoadContext, LockedGrants, NamePrefix, Pack, SandboxRules};
 use crate::diagnostic::{Code, FileId, Span};
@@ -36,7 +36,7 @@ pub(super) const MAX_ENTRIES: usize = 10_000;
 pub(super) const MAX_PACK_ARGUMENTS: usize = 50_000;
 
 /// A pack to load.
-struct PackRequest<'a> {
+pub(super) struct PackRequest<'a> {
     folder: Folder,
     manifest_names: Vec<&'a str>,
     display_path: String,
@@ -45,26 +45,28 @@ struct PackRequest<'a> {
     /// What its programs are held to, by grant.
     sandboxes: Vec<(String, Arc<SandboxRules>)>,
     /// The variables that it may read.
-    passed: &'a PassedVariables,
+    pub(super) passed: &'a PassedVariables,
     search_path: String,
-    /// What the commands of the served manifest printed.
-    commands: &'a CommandOutputs,
-    /// The files of an earlier load.
-    earlier: &'a ParsedFiles,
+    pub(super) sources: LoadSources<'a>,
     /// The packs that come from elsewhere.
     locked_packs: &'a LockedPackOpener<'a>,
     /// Its keys, from the served pack on, joined by `/`.
     key: String,
     /// What it may do, if it comes from elsewhere, or its importer does.
     locked_grants: Option<LockedGrants>,
-    /// The variables of the process, to report those that are not passed.
-    process_env: &'a EnvSource,
     /// The number of the pack that imports it, if any.
     importer: Option<usize>,
     /// The place of the import.
     referenced_at: Option<Span>,
     /// The folders of its importers, outermost first.
     outer_folders: Vec<PathBuf>,
+}
+
+impl PackRequest<'_> {
+    /// Whether it is the served pack, whose manifest may name files and commands.
+    pub(super) fn is_served(&self) -> bool {
+        self.importer.is_none()
+    }
 }
 
 /// The import of a pack in the manifest of another.
@@ -77,7 +79,7 @@ pub(super) struct PackImport<'a> {
 /// Loads the served pack and all packs that it imports.
 pub(super) fn load_packs(
     place: &ManifestLocation,
-    LoadSources { environment, commands, earlier }: LoadSources<'_>,
+    sources: LoadSources<'_>,
     load_context: &mut LoadContext,
 ) -> (Vec<LoadedPack>, Vec<LockablePack>) {
     for name in place.manifest_names() {
@@ -86,15 +88,11 @@ pub(super) fn load_packs(
     let folder = match place.open() {
         Ok(folder) => folder,
         Err(error) => {
-            load_context.report.error(
-                Code::Unreadable,
-                None,
-                format!("cannot open the folder of the manifest: {error}"),
-            );
+            load_context.error(Code::Unreadable, None, format!("cannot open the folder of the manifest: {error}"));
             return (Vec::new(), Vec::new());
         }
     };
-    let served = PassedVariables { values: environment.for_served(), ..PassedVariables::default() };
+    let served = PassedVariables { values: sources.environment.for_served(), ..PassedVariables::default() };
     let locked_packs = LockedPackOpener::new(&folder, place.display_prefix());
     let request = PackRequest {
         folder: folder.clone(),
@@ -104,13 +102,11 @@ pub(super) fn load_packs(
         grants: Grants::All,
         sandboxes: Vec::new(),
         passed: &served,
-        search_path: environment.get("PATH").unwrap_or_else(|| DEFAULT_SEARCH_PATH.to_owned()),
-        commands,
-        earlier,
+        search_path: sources.environment.get("PATH").unwrap_or_else(|| DEFAULT_SEARCH_PATH.to_owned()),
+        sources,
         locked_packs: &locked_packs,
         key: String::new(),
         locked_grants: None,
-        process_env: environment,
         importer: None,
         referenced_at: None,
         outer_folders: Vec::new(),
@@ -134,9 +130,7 @@ fn load_pack(
     if load_context.documents.is_map(at) {
         check_version(&manifest, file, load_context);
     }
-    let sources =
-        VariableSources { passed: request.passed, is_served: request.importer.is_none(), commands: request.commands };
-    let DeclaredVariables { environment, unset } = environment::resolve_variables(&manifest, &sources, load_context);
+    let (environment, unset_variables) = environment::resolve_variables(&manifest, &request, load_context);
     let mut pack = build_pack(&request, &manifest, environment);
     load_partials(&manifest, &mut pack, load_context);
     let mut files = vec![extract_entries(&mut manifest)];
@@ -154,7 +148,7 @@ fn load_pack(
         imported_prompts: Vec::new(),
         imported_skills: Vec::new(),
         importer: request.importer,
-        unset_variables: unset,
+        unset_variables,
     });
     load_nested(&inner, packs.len() - 1, &request, load_context, packs);
     Some(at)
@@ -170,7 +164,7 @@ fn read_manifest_file(request: &PackRequest<'_>, load_context: &mut LoadContext)
             Ok(bytes) => return load_context.decode(&bytes, &display_path),
             Err(error @ FileError::NotFound { .. }) => missing = missing.or(Some(error)),
             Err(error) => {
-                load_context.report.error(Code::Unreadable, request.referenced_at, format!("{display_path}: {error}"));
+                load_context.error(Code::Unreadable, request.referenced_at, format!("{display_path}: {error}"));
                 return None;
             }
         }
@@ -180,7 +174,7 @@ fn read_manifest_file(request: &PackRequest<'_>, load_context: &mut LoadContext)
         "" => request.folder.path().display().to_string(),
         display_path => display_path.to_owned(),
     };
-    load_context.report.error(Code::NotFound, request.referenced_at, format!("no `{names}` in `{folder}`"));
+    load_context.error(Code::NotFound, request.referenced_at, format!("no `{names}` in `{folder}`"));
     None
 }
 
@@ -188,7 +182,6 @@ fn check_version(manifest: &Manifest, file: FileId, load_context: &mut LoadConte
     match &manifest.folio {
         None => {
             load_context
-                .report
                 .error(Code::MissingKey, Span::start_of(file), "missing key `folio`")
                 .help("add `folio: 1`, the version of this language");
         }
@@ -202,7 +195,7 @@ fn build_pack(request: &PackRequest<'_>, manifest: &Manifest, env: Environment) 
     Pack {
         folder: request.folder.clone(),
         display_prefix: request.display_path.clone(),
-        engine: new_engine(Vec::new(), request.process_env.records_coverage()).0,
+        engine: new_engine(Vec::new(), request.sources.environment.records_coverage()).0,
         partials: BTreeMap::new(),
         grants: request.grants.clone(),
         locked: request.locked_grants.clone(),
@@ -215,8 +208,8 @@ fn build_pack(request: &PackRequest<'_>, manifest: &Manifest, env: Environment) 
         }),
         connections: manifest.connections.clone(),
         folders: manifest.folders.clone(),
-        workspace: workspace(request.process_env),
-        fixed_time: request.process_env.now(),
+        workspace: workspace(request.sources.environment),
+        fixed_time: request.sources.environment.now(),
         search_path: request.search_path.clone(),
     }
 }
@@ -258,7 +251,7 @@ fn refuse_many_entries(files: &[EntryFile], key: &str, load_context: &mut LoadCo
             () => continue,
         };
         let message = format!("more than {what} in a pack from elsewhere");
-        load_context.report.error(Code::TooLarge, name.location.span(), message);
+        load_context.error(Code::TooLarge, name.location, message);
         return None;
     }
     Some(())
@@ -276,7 +269,7 @@ fn load_includes(
     let files = paths::resolve_files(include, &mut compiler);
     let is_manifest = |path: &Path| request.manifest_names.iter().any(|name| Path::new(name) == path);
     let others = files.iter().filter(|file| !is_manifest(&file.path));
-    others.filter_map(|file| include::load_file(file, request.earlier, &mut compiler)).collect()
+    others.filter_map(|file| include::load_file(file, request.sources.earlier, &mut compiler)).collect()
 }
 
 /// Reads the partials of the pack.
@@ -309,7 +302,7 @@ fn load_partials(manifest: &Manifest, pack: &mut Pack, load_context: &mut LoadCo
             }
             TemplateSpan::Template(_) => None,
         };
-        let diagnostic = load_context.report.error(error.code, span, error.message);
+        let diagnostic = load_context.error(error.code, span, error.message);
         if let Some(help) = error.help {
             diagnostic.help(help);
         }
@@ -354,19 +347,17 @@ fn load_nested(
         load_context.import_count += 1;
         if load_context.import_count > MAX_PACKS {
             let message = format!("more than {MAX_PACKS} packs, with those that they import");
-            load_context.report.error(Code::TooLarge, key.location.span(), message);
+            load_context.error(Code::TooLarge, key.location, message);
             return;
         }
         let import = PackImport { key, reference };
         if !is_pack_key(key) {
             load_context
-                .report
-                .error(Code::BadName, key.location.span(), format!("invalid name of a pack: `{}`", key.value))
+                .error(Code::BadName, key.location, format!("invalid name of a pack: `{}`", key.value))
                 .help("use letters `a-z`, digits, `-`, `_` and `.`, and begin with a letter or a digit");
             continue;
         }
-        let is_served = request.importer.is_none();
-        let passed = environment::pack_environment(&reference.env, &importer.pack, is_served, load_context);
+        let passed = environment::pack_environment(&reference.env, &importer.pack, request.is_served(), load_context);
         let opened = open_nested(import, &passed.values_for_review, request, &importer.pack, load_context);
         let Some(opened) = opened else { continue };
         let Some(formats) = imported_pack::formats_of(&opened.reference, &opened.folder, load_context) else {
@@ -402,24 +393,23 @@ fn load_nested_manifest(
     let locked_grants = locked_grants.or_else(|| request.locked_grants.clone());
     if locked_grants.is_some() {
         // A pack from elsewhere writes its tests itself.
-        passed.values_for_review.extend(request.process_env.mocked_variables(packs.len()));
+        passed.values_for_review.extend(request.sources.environment.mocked_variables(packs.len()));
     }
-    let values = request.process_env.for_pack(packs.len(), passed.values);
+    let values = request.sources.environment.for_pack(packs.len(), passed.values);
     let passed = PassedVariables { values, ..passed };
+    let allowed = reference.allow.iter().flat_map(Allow::grants);
     let nested = PackRequest {
         display_path,
         manifest_names: super::location::MANIFEST_NAMES.to_vec(),
         prefix: request.prefix.join(reference.prefix.as_ref().unwrap_or(import.key)),
-        grants: importer.pack.grants.restrict(allowed_grants(reference)),
+        grants: importer.pack.grants.restrict(allowed.map(|grant| grant.as_str().to_owned()).collect()),
         sandboxes: pack_sandboxes(reference, &importer.pack, load_context),
         passed: &passed,
         search_path: request.search_path.clone(),
-        commands: request.commands,
-        earlier: request.earlier,
+        sources: request.sources,
         locked_packs: request.locked_packs,
         key: join_keys(&request.key, import.key),
         locked_grants,
-        process_env: request.process_env,
         importer: Some(outer),
         referenced_at: Some(path.location.span()),
         outer_folders,
@@ -429,7 +419,7 @@ fn load_nested_manifest(
     let manifest = load_pack(nested, load_context, packs);
     if let (Some(pack), Some(manifest)) = (packs.get(at), manifest) {
         environment::warn_undeclared(&reference.env, &pack.pack.env, manifest, load_context);
-        environment::report_not_passed(import, &pack.pack.env, request.process_env, load_context);
+        environment::report_not_passed(import, &pack.pack.env, request.sources.environment, load_context);
     }
 }
 
@@ -443,21 +433,15 @@ fn check_nesting(
     let mut outer_folders = importer.outer_folders.clone();
     outer_folders.push(importer.folder.path().to_owned());
     if outer_folders.iter().any(|outer| outer == folder.path()) {
-        load_context.report.error(Code::Cycle, at.span(), "cyclic pack: it imports itself");
+        load_context.error(Code::Cycle, at, "cyclic pack: it imports itself");
         return None;
     }
     if outer_folders.len() > MAX_PACK_DEPTH {
         let message = format!("packs nested deeper than {MAX_PACK_DEPTH} levels");
-        load_context.report.error(Code::Cycle, at.span(), message);
+        load_context.error(Code::Cycle, at, message);
         return None;
     }
     Some(outer_folders)
-}
-
-/// The grants that an import allows.
-fn allowed_grants(reference: &PackRef) -> BTreeSet<String> {
-    let allowed = reference.allow.iter().flat_map(Allow::grants);
-    allowed.map(|grant| grant.as_str().to_owned()).collect()
 }
 
 /// What the programs of a pack are held to: by this importer, and by its own importers.
@@ -470,8 +454,8 @@ pub(super) fn pack_sandboxes(
     compiler.scope_shape = ScopeShape::new().with_name("env", importer.env.shape());
     let mut sandboxes = importer.sandboxes.clone();
     if let Some(Allow::Limited(limits)) = &reference.allow {
-        for (grant, written) in limits.sandboxes() {
-            let rules = compiler.sandbox(written).map(Arc::new);
+        for (grant, sandbox) in limits.sandboxes() {
+            let rules = compiler.sandbox(sandbox).map(Arc::new);
             sandboxes.extend(rules.map(|rules| (grant.as_str().to_owned(), rules)));
         }
     }
@@ -500,7 +484,7 @@ fn open_nested(
             .help("write the folder that contains its folio.yaml, or `git` or `url` with that of a repository or an archive");
         return None;
     };
-    match open_folder(path, request.importer.is_none(), &mut compiler)? {
+    match open_folder(path, request.is_served(), &mut compiler)? {
         Ok(folder) => {
             let written = path.trim_start_matches("./").trim_end_matches('/');
             let outer = if Path::new(path.as_str()).is_absolute() { "" } else { &request.display_path };
@@ -552,6 +536,6 @@ fn report_misplaced(reference: &PackRef, load_context: &mut LoadContext) {
         (url.as_ref().filter(|_| git.is_some()), "`url` cannot be used with `git`"),
     ];
     for (value, message) in misplaced.into_iter().filter_map(|(value, message)| Some((value?, message))) {
-        load_context.report.error(Code::Conflict, value.location.span(), message);
+        load_context.error(Code::Conflict, value.location, message);
     }
 }

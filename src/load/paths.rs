@@ -25,12 +25,11 @@ pub(super) struct MatchedFile {
 pub(super) fn resolve_files(paths: Option<&OneOrManyPaths>, compiler: &mut Compiler<'_>) -> Vec<MatchedFile> {
     let mut files: Vec<MatchedFile> = Vec::new();
     let mut seen: HashSet<PathBuf> = HashSet::new();
-    for written in paths.map(OneOrManyPaths::items).unwrap_or_default() {
-        let named =
-            if Globs::is_glob(written) { files_by_glob(written, compiler) } else { files_by_path(written, compiler) };
+    for text in paths.map(OneOrManyPaths::items).unwrap_or_default() {
+        let named = if Globs::is_glob(text) { files_by_glob(text, compiler) } else { files_by_path(text, compiler) };
         for (path, stamp) in named {
             if seen.insert(path.clone()) {
-                files.push(MatchedFile { path: Spanned::new(path, written.location), stamp });
+                files.push(MatchedFile { path: Spanned::new(path, text.location), stamp });
             }
         }
     }
@@ -40,30 +39,30 @@ pub(super) fn resolve_files(paths: Option<&OneOrManyPaths>, compiler: &mut Compi
 /// Paths, with the stamps of what is saved there.
 type StampedPaths = Vec<(PathBuf, Option<FileStamp>)>;
 
-fn files_by_path(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> StampedPaths {
-    if refuse_folder(written, compiler) {
+fn files_by_path(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> StampedPaths {
+    if refuse_folder(text, compiler) {
         return Vec::new();
     }
-    let path = compiler.resolve_file(written, written.location);
+    let path = compiler.resolve_file(text, text.location);
     let stamp = |path: &PathBuf| compiler.pack.folder.stat(path).ok().map(|stat| stat.stamp);
     path.into_iter().map(|path| (path.clone(), stamp(&path))).collect()
 }
 
 /// Reports a folder, with the globs of the files that are in it.
-fn refuse_folder(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> bool {
-    let Ok(path) = normalize(&compiler.base.join(written.as_str()).to_string_lossy()) else { return false };
+fn refuse_folder(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> bool {
+    let Ok(path) = normalize(&compiler.base.join(text.as_str()).to_string_lossy()) else { return false };
     if !compiler.pack.folder.stat(&path).is_ok_and(|stat| stat.is_dir) {
         return false;
     }
-    let globs = globs_of_folder(written, &path, compiler);
-    let diagnostic = compiler.error(Code::NotFound, written.location, format!("`{}` is a folder", written.value));
+    let globs = globs_of_folder(text, &path, compiler);
+    let diagnostic = compiler.error(Code::NotFound, text.location, format!("`{}` is a folder", text.value));
     match globs.as_slice() {
         [] => {
-            let stem = written.trim_end_matches('/');
+            let stem = text.trim_end_matches('/');
             diagnostic.help(format!("write a path, or a glob such as `{stem}/*.md` or `{stem}/*.yaml`"));
         }
         [only] => {
-            diagnostic.help(format!("write `{only}`")).fix(written.location.span(), only.as_str());
+            diagnostic.help(format!("write `{only}`")).fix(text.location.span(), only.as_str());
         }
         several => {
             diagnostic.help(format!("write a glob for each kind of file: {}", quote_names(several)));
@@ -89,14 +88,14 @@ fn globs_of_folder(written: &str, path: &Path, compiler: &Compiler<'_>) -> Vec<S
     kinds.collect()
 }
 
-fn files_by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> StampedPaths {
-    if compiler.resolve_path(written, written.location).is_none() {
+fn files_by_glob(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> StampedPaths {
+    if compiler.resolve_path(text, text.location).is_none() {
         return Vec::new();
     }
-    let globs = match Globs::new(&[written.as_str()], &[]) {
+    let globs = match Globs::new(&[text.as_str()], &[]) {
         Ok(globs) => globs,
         Err(error) => {
-            compiler.error(Code::Glob, written.location, error.message);
+            compiler.error(Code::Glob, text.location, error.message);
             return Vec::new();
         }
     };
@@ -111,27 +110,27 @@ fn files_by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Stam
         Err(error) => {
             let folders = compiler.pack.folder.folders_to_watch(&globs).unwrap_or_default();
             compiler.load_context.dependencies.folders.extend(folders);
-            compiler.error(Code::Unreadable, written.location, error.to_string());
+            compiler.error(Code::Unreadable, text.location, error.to_string());
             return Vec::new();
         }
     };
     add_buffers(&mut files, &globs, compiler);
     if files.is_empty() {
-        compiler.warning(Code::Glob, written.location, format!("glob `{}` matches no files", written.value));
+        compiler.warning(Code::Glob, text.location, format!("glob `{}` matches no files", text.value));
     }
     files
 }
 
 /// Adds the files that an editor has not saved yet for the first time.
-fn add_buffers(found: &mut StampedPaths, globs: &Globs, compiler: &Compiler<'_>) {
+fn add_buffers(files: &mut StampedPaths, globs: &Globs, compiler: &Compiler<'_>) {
     let folder = compiler.pack.folder.path();
     let unsaved = compiler.load_context.buffers.paths().filter_map(|path| path.strip_prefix(folder).ok()?.to_str());
     // The walk sorts by the bytes of the paths.
-    let is_found = |path: &str| found.binary_search_by(|(known, _)| known.as_os_str().cmp(OsStr::new(path))).is_ok();
+    let is_found = |path: &str| files.binary_search_by(|(known, _)| known.as_os_str().cmp(OsStr::new(path))).is_ok();
     let new: Vec<&str> = unsaved.filter(|path| globs.matches(path) && !is_found(path)).collect();
     if !new.is_empty() {
-        found.extend(new.into_iter().map(|path| (PathBuf::from(path), None)));
-        found.sort_by(|(one, _), (other, _)| one.as_os_str().cmp(other.as_os_str()));
+        files.extend(new.into_iter().map(|path| (PathBuf::from(path), None)));
+        files.sort_by(|(one, _), (other, _)| one.as_os_str().cmp(other.as_os_str()));
     }
 }
 

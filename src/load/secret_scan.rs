@@ -57,9 +57,9 @@ pub(super) fn warn_secrets_in_clear(packs: &[LoadedPack], load_context: &mut Loa
             true => "the prompt is served as it is",
             false => LITERAL_CREDENTIAL_HELP,
         };
-        load_context.report.warning(Code::Secret, span, "possible secret in plain text").help(help);
+        load_context.warning(Code::Secret, span, "possible secret in plain text").help(help);
     }
     for at in in_urls {
-        load_context.report.warning(Code::Secret, at.span(), LITERAL_CREDENTIAL).help(LITERAL_CREDENTIAL_HELP);
+        load_context.warning(Code::Secret, at, LITERAL_CREDENTIAL).help(LITERAL_CREDENTIAL_HELP);
     }
 }

@@ -38,8 +38,7 @@ pub(super) fn command_value(
     let arguments: Vec<String> = command.value.iter().map(|element| element.value.0.clone()).collect();
     if arguments.first().is_none_or(|program| program.is_empty()) {
         load_context
-            .report
-            .error(Code::MissingKey, command.location.span(), "missing program in `command`")
+            .error(Code::MissingKey, command.location, "missing program in `command`")
             .help("write `command: [program, argument, …]`");
         return None;
     }
@@ -49,7 +48,7 @@ pub(super) fn command_value(
         Ok(value) => Some(value),
         Err(reason) => {
             let message = format!("command of `{name}` failed: {reason}");
-            load_context.report.error(Code::UnsetVariable, command.location.span(), message);
+            load_context.error(Code::UnsetVariable, command.location, message);
             None
         }
     }

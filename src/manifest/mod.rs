@@ -25,6 +25,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::action::Run;
 use crate::value_types::{Connection, FolderSpec, NamedMap, Sandbox, Scalar, yaml_kind_enum};
 use crate::yaml::Spanned;
 
@@ -110,6 +111,16 @@ pub struct Fragment {
     /// Tests of the entries, by name: `{ greets: { prompt: greet, expect: { contains: hello } } }`.
     #[schemars(with = "IndexMap<String, Test>")]
     pub tests: NamedMap<Spanned<Test>>,
+}
+
+impl Fragment {
+    /// The runs of its entries.
+    pub fn runs(&self) -> impl Iterator<Item = &Spanned<Run>> {
+        let tools = self.tools.values().filter_map(|tool| tool.run.as_ref());
+        let prompts = self.prompts.values().filter_map(|prompt| prompt.run.as_ref());
+        let resources = self.resources.values().filter_map(|resource| resource.run.as_ref());
+        tools.chain(prompts).chain(resources)
+    }
 }
 
 yaml_kind_enum! {

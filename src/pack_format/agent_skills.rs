@@ -1,7 +1,7 @@
 //! `agent-skills`: folders with a SKILL.md.
 
 use super::claude_commands::read_command;
-use super::command::ActionReader;
+
 use super::front_matter::read_markdown;
 use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat};
 use crate::diagnostic::{FileId, Report};
@@ -35,7 +35,7 @@ impl PackFormat for AgentSkills {
                 return None;
             }
             let name = skill_name(folder_of(&file.path), folder.name);
-            Some(read_command(name, &markdown, ActionReader::new(file, Some(markdown.start), folder.grants, report)))
+            Some(read_command(name, file, &markdown, folder.grants, report))
         };
         folder.files.iter().filter_map(&mut read).collect()
     }

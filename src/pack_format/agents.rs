@@ -1,7 +1,7 @@
 //! `agents`: the agents of Claude Code and of Copilot.
 
 use super::front_matter::read_markdown;
-use super::template_text::{Piece, ValueCollector, template_of};
+use super::template_text::{Piece, template_of};
 use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat};
 use crate::diagnostic::Report;
 use crate::manifest::Prompt;
@@ -49,5 +49,5 @@ fn read_agent(file: &ImportedFile, report: &mut Report) -> Option<ImportedPrompt
         text: Some(Spanned::new(TextOrFile::Text(text), at)),
         ..Prompt::default()
     };
-    Some(ImportedPrompt::of_text(name, Spanned::new(prompt, at), ValueCollector::default()))
+    Some(ImportedPrompt::new(name, at, prompt, Vec::new()))
 }

@@ -1,11 +1,13 @@
 //! `claude-commands`: the slash commands of Claude Code.
 
-use super::command::{ActionReader, CommandMarker, CommandText, PromptActions};
+use std::collections::BTreeSet;
+
 use super::front_matter::{Markdown, read_markdown};
 use super::naming::{ArgumentNames, path_below};
-use super::placeholders::{ArgumentCollector, continues_word, text_argument};
-use super::template_text::{Piece, PlaceholderMatch, ValueCollector, split, template_of};
-use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat, ValueSource};
+use super::placeholders::{add_argument, continues_word, text_argument};
+use super::prompt_actions::{ActionReader, CommandMarker, CommandText};
+use super::template_text::{Piece, Replacement, ValueCollector, split, template_of};
+use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat, PromptRights, ValueSource};
 use crate::diagnostic::Report;
 use crate::manifest::{Arguments, Prompt};
 use crate::value_types::TextOrFile;
@@ -42,7 +44,7 @@ impl PackFormat for ClaudeCommands {
         let mut read = |file: &ImportedFile| {
             let markdown = read_markdown(file, report)?;
             let name = command_name(&file.path, folder.name);
-            Some(read_command(name, &markdown, ActionReader::new(file, Some(markdown.start), folder.grants, report)))
+            Some(read_command(name, file, &markdown, folder.grants, report))
         };
         folder.files.iter().filter_map(&mut read).collect()
     }
@@ -60,49 +62,53 @@ fn command_name(path: &str, pack: &str) -> String {
 }
 
 /// The prompt of a command with this name.
-pub(super) fn read_command(name: String, markdown: &Markdown<'_>, mut actions: ActionReader<'_>) -> ImportedPrompt {
-    let (at, body) = (actions.file_start(), markdown.body);
-    let mut positions = PositionalArguments::detect(markdown);
+pub(super) fn read_command(
+    name: String,
+    file: &ImportedFile,
+    markdown: &Markdown<'_>,
+    grants: PromptRights,
+    report: &mut Report,
+) -> ImportedPrompt {
+    let (at, body) = (Location::start_of(file.id), markdown.body);
+    let mut actions = ActionReader::new(file, Some(markdown.start), grants, report);
+    let (mut positions, mut values) = (PositionalArguments::new(markdown), ValueCollector::default());
     let mut pieces = split(body, &['$', '!', '`', '@'], |start| {
         if let Some(command) = command_at(body, start) {
-            let PositionalArguments { markers, values } = &mut positions;
-            let mut find = |at| markers.variable_at(command.text, at);
-            return Some(actions.command(body, &command, values, &mut find));
+            let mut find = |at| positions.variable_at(command.text, at);
+            return Some(actions.command(body, &command, &mut values, &mut find));
         }
-        file_at(body, start, &mut positions, &mut actions).or_else(|| positions.placeholder_at(body, start))
+        file_at(body, start, &mut positions, &mut values, &mut actions)
+            .or_else(|| positions.placeholder_at(body, start, &mut values))
     });
-    if !positions.values.is_used {
-        positions.values.append(&mut pieces, "ARGUMENTS: ", all_arguments_sources());
+    if !values.is_used {
+        values.append(&mut pieces, "ARGUMENTS: ", all_arguments_sources());
     }
-    let PositionalArguments { markers, values } = positions;
-    let used = markers.used_positions();
-    let names: Vec<String> = used.iter().map(|index| markers.name(*index)).collect();
-    let PromptActions { run, uses, names_actions } = actions.finish();
+    // The positions that the file declares or uses.
+    positions.used.extend(0..positions.names.len());
+    let names: Vec<String> = positions.used.iter().map(|index| positions.name(*index)).collect();
     let prompt = Prompt {
         description: markdown.text("description"),
-        arguments: arguments_of(markdown, &markers, &used, at),
+        arguments: arguments_of(markdown, &positions, &names, at),
         text: Some(Spanned::new(TextOrFile::Text(template_of(&pieces)), at)),
-        run: run.map(|run| Spanned::new(run, at)),
         ..Prompt::default()
     };
-    let values = values.into_values(&names);
-    ImportedPrompt { name, prompt: Spanned::new(prompt, at), values, uses, names_actions, dotprompt: None }
+    actions.add_to(ImportedPrompt::new(name, at, prompt, values.into_values(&names)))
 }
 
 /// All that a user types, and the positions.
-fn arguments_of(markdown: &Markdown<'_>, markers: &PositionMarkers, used: &[usize], at: Location) -> Arguments {
+fn arguments_of(markdown: &Markdown<'_>, positions: &PositionalArguments, names: &[String], at: Location) -> Arguments {
     let hint = markdown.text("argument-hint");
     let words = hint.as_deref().and_then(hint_words).unwrap_or_default();
     // A hint for other positions than those of the text may mean anything.
-    let is_contiguous = used.last().is_none_or(|last| last + 1 == used.len());
-    let is_for_positions = markers.names.is_empty() && words.len() == used.len() && is_contiguous;
+    let is_contiguous = positions.used.last().is_none_or(|last| last + 1 == names.len());
+    let is_for_positions = positions.names.is_empty() && words.len() == names.len() && is_contiguous;
     let mut words = words.into_iter().filter(|_| is_for_positions);
-    let mut arguments = ArgumentCollector::new(at);
-    arguments.add(ARGUMENTS, text_argument(hint, false));
-    for index in used {
-        arguments.add(&markers.name(*index), text_argument(words.next(), false));
+    let mut arguments = Arguments::new();
+    add_argument(&mut arguments, at, ARGUMENTS, text_argument(hint, false));
+    for name in names {
+        add_argument(&mut arguments, at, name, text_argument(words.next(), false));
     }
-    arguments.into_arguments()
+    arguments
 }
 
 /// The words of a hint that is nothing but words in brackets: `[issue] <priority>`.
@@ -120,14 +126,8 @@ fn hint_words(hint: &str) -> Option<Vec<String>> {
     words.iter().all(|word| !word.is_empty()).then_some(words)
 }
 
-/// The positions of a command, and the values that its text shows.
-struct PositionalArguments {
-    markers: PositionMarkers,
-    values: ValueCollector,
-}
-
 /// How a file counts its arguments.
-struct PositionMarkers {
+struct PositionalArguments {
     /// The names that the file declares, in order.
     names: Vec<String>,
     /// Those of their arguments.
@@ -136,12 +136,12 @@ struct PositionMarkers {
     has_digits: bool,
     /// The number of the first one.
     first: usize,
-    /// The positions that were found.
-    found: Vec<usize>,
+    /// The positions of the markers.
+    used: BTreeSet<usize>,
 }
 
 impl PositionalArguments {
-    fn detect(markdown: &Markdown<'_>) -> PositionalArguments {
+    fn new(markdown: &Markdown<'_>) -> PositionalArguments {
         let mut names = markdown.words("arguments");
         names.truncate(MAX_POSITIONS);
         // `arguments: $QUERY` declares `QUERY`.
@@ -155,30 +155,19 @@ impl PositionalArguments {
         unique.claim(ARGUMENTS);
         let arguments = names.iter().map(|name| unique.claim(name)).collect();
         let first = usize::from(!from_zero);
-        let markers = PositionMarkers { names, arguments, has_digits, first, found: Vec::new() };
-        PositionalArguments { markers, values: ValueCollector::default() }
+        PositionalArguments { names, arguments, has_digits, first, used: BTreeSet::new() }
     }
 
     /// The marker at `start`, if one is there.
-    fn placeholder_at(&mut self, body: &str, start: usize) -> Option<PlaceholderMatch> {
-        let (end, expression) = match self.markers.position_at(body, start) {
+    fn placeholder_at(&mut self, body: &str, start: usize, values: &mut ValueCollector) -> Option<Replacement> {
+        let (end, expression) = match self.position_at(body, start) {
             Some((index, end)) => {
-                self.markers.found.push(index);
-                (end, self.values.expression(self.markers.sources(index), body.get(start..end)?.into()))
+                self.used.insert(index);
+                (end, values.expression(self.sources(index), body.get(start..end)?.into()))
             }
-            None => (all_arguments_at(body, start)?, self.values.expression(all_arguments_sources(), "".into())),
+            None => (all_arguments_at(body, start)?, values.expression(all_arguments_sources(), "".into())),
         };
-        Some(PlaceholderMatch { end, piece: Piece::Tag(expression) })
-    }
-}
-
-impl PositionMarkers {
-    /// The positions that the file declares or uses.
-    fn used_positions(&self) -> Vec<usize> {
-        let mut positions: Vec<usize> = (0..self.names.len()).chain(self.found.iter().copied()).collect();
-        positions.sort_unstable();
-        positions.dedup();
-        positions
+        Some(Replacement { end, piece: Piece::Tag(expression) })
     }
 
     fn name(&self, index: usize) -> String {
@@ -188,7 +177,7 @@ impl PositionMarkers {
     /// The marker at `start` of a command.
     fn variable_at(&mut self, command: &str, start: usize) -> Option<CommandMarker> {
         if let Some((index, end)) = self.position_at(command, start) {
-            self.found.push(index);
+            self.used.insert(index);
             // Not the name that is declared, which may be that of a variable of the system.
             let variable = format!("arg{}", index + 1);
             return Some(CommandMarker { end, variable, sources: self.sources(index), is_split_into_words: false });
@@ -276,8 +265,9 @@ fn file_at(
     body: &str,
     start: usize,
     positions: &mut PositionalArguments,
+    values: &mut ValueCollector,
     actions: &mut ActionReader<'_>,
-) -> Option<PlaceholderMatch> {
+) -> Option<Replacement> {
     let is_apart = body.get(..start)?.chars().next_back().is_none_or(char::is_whitespace);
     let rest = body.get(start..)?.strip_prefix('@').filter(|_| is_apart)?;
     let path = rest.split(|character: char| character.is_whitespace() || character == '`').next()?;
@@ -286,7 +276,7 @@ fn file_at(
     if path.is_empty() || !actions.may_read(path, &at) {
         return None;
     }
-    let pieces = split(path, &['$'], |at| positions.placeholder_at(path, at));
+    let pieces = split(path, &['$'], |at| positions.placeholder_at(path, at, values));
     let otherwise: Vec<Piece> = [Piece::Text("@".to_owned())].into_iter().chain(pieces.iter().cloned()).collect();
     Some(actions.file(path, at, &pieces, &otherwise))
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::naming::ArgumentNames;
-use super::placeholders::{ArgumentCollector, text_argument};
-use super::template_text::{Piece, PlaceholderMatch, ValueCollector, split, template_of};
+use super::placeholders::{add_argument, text_argument};
+use super::template_text::{Piece, Replacement, ValueCollector, split, template_of};
 use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat, ValueSource};
 use crate::action::{CsvFault, CsvFields};
 use crate::diagnostic::{Code, Consequence, Report, Span, count_noun, one_line, truncate};
-use crate::manifest::Prompt;
+use crate::manifest::{Arguments, Prompt};
 use crate::value_types::TextOrFile;
 use crate::yaml::{Location, Spanned};
 
@@ -59,13 +59,21 @@ fn read_table(file: &ImportedFile, max_prompts: usize, report: &mut Report) -> V
     let columns = rows.first().map(|row| row.fields.len()).unwrap_or_default();
     let mut prompts = Vec::new();
     for row in rows.iter().skip(1) {
-        warn_extra_fields(row, columns, file, report);
+        // A comma outside of quotes ends a field.
+        let mut extra = row.fields.iter().skip(columns).map(|field| field.trim());
+        if let Some(first) = extra.find(|field| !field.is_empty()) {
+            let (count, excerpt) = (count_noun(row.fields.len(), "field"), one_line(first));
+            let excerpt = truncate(&excerpt, 40);
+            let message = format!("{count} for {columns} columns: not read from `{excerpt}` on");
+            report
+                .warning(Code::Syntax, Span::new(file.id, row.start, row.start), message)
+                .help("put a field with commas in double quotes");
+        }
         let text = row.fields.get(prompt).filter(|text| !text.trim().is_empty());
         let title = row.fields.get(act).map(|title| title.trim()).unwrap_or_default();
         match text {
             Some(text) => {
-                let prompt = read_row(title, text, Location::text_from(file.id, row.start));
-                prompts.extend(prompt.with_few_arguments(report));
+                prompts.push(read_row(title, text, Location::text_from(file.id, row.start)));
             }
             None => {
                 let place = Span::new(file.id, row.start, row.start);
@@ -76,38 +84,18 @@ fn read_table(file: &ImportedFile, max_prompts: usize, report: &mut Report) -> V
     prompts
 }
 
-/// Warns of text that no column has: a comma outside of quotes ends a field.
-fn warn_extra_fields(row: &Row, columns: usize, file: &ImportedFile, report: &mut Report) {
-    let mut extra = row.fields.iter().skip(columns).map(|field| field.trim());
-    if let Some(first) = extra.find(|field| !field.is_empty()) {
-        let message = format!(
-            "{} for {columns} columns: not read from `{}` on",
-            count_noun(row.fields.len(), "field"),
-            excerpt(first)
-        );
-        report
-            .warning(Code::Syntax, Span::new(file.id, row.start, row.start), message)
-            .help("put a field with commas in double quotes");
-    }
-}
-
-/// The beginning of a field, in one line.
-fn excerpt(field: &str) -> String {
-    truncate(&one_line(field), 40).into_owned()
-}
-
 fn read_row(title: &str, text: &str, at: Location) -> ImportedPrompt {
     let mut defaults: IndexMap<String, Option<Arc<str>>> = IndexMap::new();
     let mut names = ArgumentNames::default();
     for (start, _) in text.match_indices("${") {
         let Some((name, default, _)) = placeholder_at(text, start) else { continue };
-        let known = defaults.entry(names.claim(name)).or_default();
-        *known = known.take().or_else(|| default.map(Arc::from));
+        let first_default = defaults.entry(names.claim(name)).or_default();
+        *first_default = first_default.take().or_else(|| default.map(Arc::from));
     }
-    let mut arguments = ArgumentCollector::new(at);
+    let mut arguments = Arguments::new();
     for (name, default) in &defaults {
         // Required where no marker has a default for it.
-        arguments.add(name, text_argument(None, default.is_none()));
+        add_argument(&mut arguments, at, name, text_argument(None, default.is_none()));
     }
     let mut values = ValueCollector::default();
     let mut expression =
@@ -121,23 +109,18 @@ fn read_row(title: &str, text: &str, at: Location) -> ImportedPrompt {
         let (name, default, end) = placeholder_at(text, start)?;
         let name = names.claim(name);
         let own = default.map(|default| expression(&name, default.into()));
-        Some(PlaceholderMatch { end, piece: Piece::Tag(own.or_else(|| expressions.get(&name).cloned())?) })
+        Some(Replacement { end, piece: Piece::Tag(own.or_else(|| expressions.get(&name).cloned())?) })
     });
     let prompt = Prompt {
         title: Some(title.to_owned()).filter(|title| !title.is_empty()),
-        arguments: arguments.into_arguments(),
+        arguments,
         text: Some(Spanned::new(TextOrFile::Text(template_of(&pieces)), at)),
         ..Prompt::default()
     };
-    ImportedPrompt::of_text(slug(title), Spanned::new(prompt, at), values)
-}
-
-/// The words of a title in lower case, joined by `-`.
-fn slug(title: &str) -> String {
     let is_between_words = |character: char| !character.is_ascii_alphanumeric() && character != '_';
     let lower = title.to_lowercase();
-    let words = lower.split(is_between_words).filter(|word| !word.is_empty());
-    words.collect::<Vec<_>>().join("-")
+    let words: Vec<&str> = lower.split(is_between_words).filter(|word| !word.is_empty()).collect();
+    ImportedPrompt::new(words.join("-"), at, prompt, values.into_values(&[]))
 }
 
 /// `${Name:default}` at `start`: the name of the argument, its default, which may have several lines, and where the marker

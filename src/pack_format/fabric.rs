@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use super::front_matter::read_markdown;
 use super::naming::argument_name;
-use super::placeholders::{ArgumentCollector, text_argument, text_in_braces};
-use super::template_text::{Piece, PlaceholderMatch, ValueCollector, split, template_of};
+use super::placeholders::{add_argument, text_argument, text_in_braces};
+use super::template_text::{Piece, Replacement, ValueCollector, split, template_of};
 use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat, ValueSource};
 use crate::diagnostic::Report;
-use crate::manifest::Prompt;
+use crate::manifest::{Arguments, Prompt};
 use crate::value_types::TextOrFile;
 use crate::yaml::{Location, Spanned};
 
@@ -54,27 +54,27 @@ fn read_pattern(
     let folder = file.path.rsplit('/').nth(1)?;
     read_markdown(file, report)?;
     let (body, at) = (&file.text, Location::start_of(file.id));
-    let (mut arguments, mut values) = (ArgumentCollector::new(at), ValueCollector::default());
-    arguments.add(INPUT, text_argument(None, true));
+    let (mut arguments, mut values) = (Arguments::new(), ValueCollector::default());
+    add_argument(&mut arguments, at, INPUT, text_argument(None, true));
     let mut has_input = false;
     let mut pieces = split(body, &['{'], |start| {
         let (word, end) = word_at(body, start)?;
         let name = argument_name(word);
         has_input |= name == INPUT;
-        arguments.add(&name, text_argument(None, false));
+        add_argument(&mut arguments, at, &name, text_argument(None, false));
         let expression = values.expression(vec![ValueSource::Argument(name)], body.get(start..end)?.into());
-        Some(PlaceholderMatch { end, piece: Piece::Tag(expression) })
+        Some(Replacement { end, piece: Piece::Tag(expression) })
     });
     if !has_input {
         values.append(&mut pieces, "", vec![ValueSource::Argument(INPUT.to_owned())]);
     }
     let prompt = Prompt {
         description: descriptions.get(folder).map(|text| (*text).to_owned()),
-        arguments: arguments.into_arguments(),
+        arguments,
         text: Some(Spanned::new(TextOrFile::Text(template_of(&pieces)), at)),
         ..Prompt::default()
     };
-    ImportedPrompt::of_text(folder.to_owned(), Spanned::new(prompt, at), values).with_few_arguments(report)
+    Some(ImportedPrompt::new(folder.to_owned(), at, prompt, values.into_values(&[])))
 }
 
 /// `{{word}}` at `start`: the word, and where the marker ends.

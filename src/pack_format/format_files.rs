@@ -77,6 +77,11 @@ impl FormatMatcher {
     }
 }
 
+/// Whether a path is below the folder of a skill, but for a skill that is the whole pack.
+fn is_in_a_skill(path: &str, skills: &HashSet<&str>) -> bool {
+    path.match_indices('/').any(|(end, _)| skills.contains(path.get(..end).unwrap_or(path)))
+}
+
 /// The files of a folder, by what reads them.
 pub struct AssignedFiles {
     pub formats: Vec<FormatFiles>,
@@ -116,10 +121,4 @@ impl FormatGlobs {
             false => self.globs.matches(path),
         }
     }
-}
-
-/// Whether a path is below the folder of a skill, but for a skill that is the whole pack.
-fn is_in_a_skill(path: &str, skills: &HashSet<&str>) -> bool {
-    let folders = path.match_indices('/').filter_map(|(end, _)| path.get(..end));
-    folders.into_iter().any(|folder| skills.contains(folder))
 }

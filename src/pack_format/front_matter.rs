@@ -64,21 +64,16 @@ fn plain_text(value: &Value) -> String {
 
 /// The keys and the text of a file. `None` with a warning if there is no text.
 pub(super) fn read_markdown<'f>(file: &'f ImportedFile, report: &mut Report) -> Option<Markdown<'f>> {
-    let markdown = split_front_matter(file, report);
-    if markdown.body.trim().is_empty() {
+    let (keys, below) = read_front_matter(file, 0, report);
+    let blank = file.text.get(below..)?.split_inclusive('\n').take_while(|line| below > 0 && line.trim().is_empty());
+    let start = below + blank.map(str::len).sum::<usize>();
+    let (front_matter, body) = file.text.split_at_checked(start)?;
+    if body.trim().is_empty() {
         let end = Span::new(file.id, file.text.len(), file.text.len());
         report.warning(Code::MissingKey, end, "no text").consequence(Consequence::PromptSkipped);
         return None;
     }
-    Some(markdown)
-}
-
-fn split_front_matter<'f>(file: &'f ImportedFile, report: &mut Report) -> Markdown<'f> {
-    let (keys, body) = read_front_matter(file, 0, report);
-    let whole = file.text.get(body..).unwrap_or_default();
-    let body = if body == 0 { whole } else { skip_blank_lines(whole) };
-    let start = file.text.len() - body.len();
-    Markdown { keys, front_matter: file.text.get(..start).unwrap_or_default(), body, start }
+    Some(Markdown { keys, front_matter, body, start })
 }
 
 /// The keys of a file, and where the text below them begins: 0 without front matter. Blank lines and those with `#` may
@@ -149,9 +144,4 @@ fn unquote(value: &str) -> &str {
     }
     let inside = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
     inside('"').or_else(|| inside('\'')).unwrap_or(value)
-}
-
-fn skip_blank_lines(text: &str) -> &str {
-    let blank = text.split_inclusive('\n').take_while(|line| line.trim().is_empty());
-    text.get(blank.map(str::len).sum::<usize>()..).unwrap_or_default()
 }

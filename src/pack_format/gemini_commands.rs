@@ -2,15 +2,15 @@
 
 use toml_edit::{Document, Item};
 
-use super::command::{ActionReader, CommandMarker, CommandText, PromptActions};
 use super::naming::path_below;
-use super::placeholders::{ArgumentCollector, brace_ends, text_argument};
-use super::template_text::{Piece, PlaceholderMatch, ValueCollector, split, template_of};
+use super::placeholders::{add_argument, brace_ends, text_argument};
+use super::prompt_actions::{ActionReader, CommandMarker, CommandText};
+use super::template_text::{Piece, Replacement, ValueCollector, split, template_of};
 use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat, PromptRights, ValueSource};
 use crate::diagnostic::{Code, Consequence, Report, Span};
-use crate::manifest::Prompt;
+use crate::manifest::{Arguments, Prompt};
 use crate::value_types::TextOrFile;
-use crate::yaml::Spanned;
+use crate::yaml::{Location, Spanned};
 
 /// The argument with all that a user types.
 const ARGS: &str = "args";
@@ -62,25 +62,22 @@ fn read_command(file: &ImportedFile, grants: PromptRights, report: &mut Report) 
     let path = path_below(&file.path, "commands", ".toml");
     let ends = brace_ends(body, false);
     let mut actions = ActionReader::new(file, None, grants, report);
-    let (at, mut values) = (actions.file_start(), ValueCollector::default());
+    let (at, mut values) = (Location::start_of(file.id), ValueCollector::default());
     let mut pieces = split(body, &['!', '@', '{'], |start| {
         placeholder_at(body, start, ends.get(&(start + 1)).copied(), &mut actions, &mut values)
     });
     if !values.is_used {
         values.append(&mut pieces, &format!("/{} ", path.replace('/', ":")), args_sources());
     }
-    let PromptActions { run, uses, names_actions } = actions.finish();
-    let mut arguments = ArgumentCollector::new(at);
-    arguments.add(ARGS, text_argument(None, false));
+    let mut arguments = Arguments::new();
+    add_argument(&mut arguments, at, ARGS, text_argument(None, false));
     let prompt = Prompt {
         description: text_of("description").map(|text| text.trim().to_owned()),
-        arguments: arguments.into_arguments(),
+        arguments,
         text: Some(Spanned::new(TextOrFile::Text(template_of(&pieces)), at)),
-        run: run.map(|run| Spanned::new(run, at)),
         ..Prompt::default()
     };
-    let prompt = ImportedPrompt::of_text(path.to_owned(), Spanned::new(prompt, at), values);
-    Some(ImportedPrompt { uses, names_actions, ..prompt })
+    Some(actions.add_to(ImportedPrompt::new(path.to_owned(), at, prompt, values.into_values(&[]))))
 }
 
 /// What is at `start`; a block in braces behind its first character ends at `end`.
@@ -90,7 +87,7 @@ fn placeholder_at(
     end: Option<usize>,
     actions: &mut ActionReader<'_>,
     values: &mut ValueCollector,
-) -> Option<PlaceholderMatch> {
+) -> Option<Replacement> {
     let rest = body.get(start..)?;
     if let Some(end) = end.filter(|_| rest.starts_with("!{")) {
         let text = body.get(start + 2..end - 1)?;
@@ -104,7 +101,7 @@ fn placeholder_at(
     }
     if let Some(end) = end.filter(|_| rest.starts_with("@{")) {
         let path = body.get(start + 2..end - 1)?.trim();
-        let literal = PlaceholderMatch::literal(body, start, end);
+        let literal = Replacement::literal(body, start, end);
         // Its text is part of the path, whatever is granted: nothing else begins there.
         if path.is_empty() || !actions.may_read(path, &(start..end)) {
             return Some(literal);
@@ -116,10 +113,10 @@ fn placeholder_at(
 }
 
 /// `{{args}}` at `start`.
-fn value_at(text: &str, start: usize, values: &mut ValueCollector) -> Option<PlaceholderMatch> {
+fn value_at(text: &str, start: usize, values: &mut ValueCollector) -> Option<Replacement> {
     text.get(start..)?.strip_prefix(MARKER)?;
     let piece = Piece::Tag(values.expression(args_sources(), "".into()));
-    Some(PlaceholderMatch { end: start + MARKER.len(), piece })
+    Some(Replacement { end: start + MARKER.len(), piece })
 }
 
 fn args_sources() -> Vec<ValueSource> {

@@ -10,7 +10,7 @@ mod agent_skills;
 mod agents;
 mod format_files;
 mod claude_commands;
-mod command;
+mod prompt_actions;
 mod command_risk;
 mod shell_commands;
 mod shell_context;
@@ -33,11 +33,11 @@ use crate::diagnostic::{FileId, Report};
 use crate::manifest::PackFormatName;
 
 pub use agent_skills::ImportedSkill;
-pub use command::{IMPORTED_WORKSPACE, WORKSPACE_TEMPLATE};
 pub use dotprompt::{DotpromptTemplate, ImportedContent, ImportedMessage};
 pub use format_files::{AssignedFiles, FormatFiles, FormatMatcher, served_paths};
 pub use naming::{UniqueNames, has_no_name};
 pub use prompt::{ImportedAction, ImportedPrompt, ImportedUse, ImportedValue, ValueSource, add_values};
+pub use prompt_actions::{IMPORTED_WORKSPACE, WORKSPACE_TEMPLATE};
 pub use unserved_files::{UnservedFiles, unserved_files};
 
 /// What is never read of a folder; a README describes it, and is not a prompt.

@@ -5,32 +5,12 @@ use std::collections::HashMap;
 use crate::manifest::{Argument, Arguments};
 use crate::yaml::{Location, Spanned};
 
-/// The arguments of a prompt, in the order of their first markers.
-pub(super) struct ArgumentCollector {
-    arguments: Arguments,
-    /// Where the prompt is defined.
-    at: Location,
-}
-
-impl ArgumentCollector {
-    pub(super) fn new(at: Location) -> ArgumentCollector {
-        ArgumentCollector { arguments: Arguments::new(), at }
-    }
-
-    /// Adds an argument, or the description of one that is there already.
-    pub(super) fn add(&mut self, name: &str, argument: Argument) {
-        match self.arguments.get_mut(name) {
-            Some(existing) if existing.description.is_some() => {}
-            Some(existing) => existing.value.description = argument.description,
-            None => {
-                let name = Spanned::new(name.to_owned(), self.at);
-                self.arguments.insert(name, Spanned::new(argument, self.at));
-            }
-        }
-    }
-
-    pub(super) fn into_arguments(self) -> Arguments {
-        self.arguments
+/// Adds an argument of the prompt at `at`, or the description of one that is there already.
+pub(super) fn add_argument(arguments: &mut Arguments, at: Location, name: &str, argument: Argument) {
+    match arguments.get_mut(name) {
+        Some(existing) if existing.description.is_some() => {}
+        Some(existing) => existing.value.description = argument.description,
+        None => _ = arguments.insert(Spanned::new(name.to_owned(), at), Spanned::new(argument, at)),
     }
 }
 

@@ -6,10 +6,9 @@ use serde_json::{Map, Value};
 
 use super::dotprompt::DotpromptTemplate;
 use super::shell_words;
-use super::template_text::ValueCollector;
+
 use crate::budget::{self, BudgetExceeded};
-use crate::diagnostic::{Code, Consequence, Report};
-use crate::manifest::{MAX_ARGUMENTS, Prompt};
+use crate::manifest::Prompt;
 use crate::yaml::{Location, Spanned};
 
 /// A prompt of another program.
@@ -31,25 +30,14 @@ pub struct ImportedPrompt {
 
 impl ImportedPrompt {
     /// A prompt that does nothing but show these values.
-    pub(super) fn of_text(name: String, prompt: Spanned<Prompt>, values: ValueCollector) -> ImportedPrompt {
-        let values = values.into_values(&[]);
+    pub(super) fn new(name: String, at: Location, prompt: Prompt, values: Vec<ImportedValue>) -> ImportedPrompt {
+        let prompt = Spanned::new(prompt, at);
         ImportedPrompt { name, prompt, values, uses: Vec::new(), names_actions: false, dotprompt: None }
     }
 
     /// Where it is defined.
     pub fn at(&self) -> Location {
         self.prompt.location
-    }
-
-    /// The prompt, unless it has too many arguments.
-    pub(super) fn with_few_arguments(self, report: &mut Report) -> Option<ImportedPrompt> {
-        if self.prompt.arguments.len() > MAX_ARGUMENTS {
-            report
-                .warning(Code::TooLarge, self.at().span(), format!("more than {MAX_ARGUMENTS} arguments"))
-                .consequence(Consequence::PromptSkipped);
-            return None;
-        }
-        Some(self)
     }
 }
 

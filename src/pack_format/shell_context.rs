@@ -17,7 +17,9 @@ pub(super) enum ShellContext {
 pub(super) fn shell_contexts(command: &str) -> impl Iterator<Item = (usize, char, ShellContext)> {
     let (mut quotes, mut is_escaped, mut is_comment, mut before) = (ShellContext::Plain, false, false, None);
     command.char_indices().map(move |(at, character)| {
-        is_comment = character != '\n' && (is_comment || begins_comment(character, before, is_escaped, quotes));
+        let is_first = before.is_none_or(|before: char| before.is_whitespace() || ";|&()".contains(before));
+        let begins_comment = character == '#' && is_first && !is_escaped && quotes == ShellContext::Plain;
+        is_comment = character != '\n' && (is_comment || begins_comment);
         let context = match (is_comment, is_escaped) {
             (true, _) => ShellContext::Comment,
             (_, true) => ShellContext::Escaped,
@@ -33,12 +35,6 @@ pub(super) fn shell_contexts(command: &str) -> impl Iterator<Item = (usize, char
         before = Some(character);
         (at, character, context)
     })
-}
-
-/// Whether a comment begins with a letter: `#` at the beginning of a word.
-fn begins_comment(character: char, before: Option<char>, is_escaped: bool, quotes: ShellContext) -> bool {
-    let is_first = before.is_none_or(|before| before.is_whitespace() || ";|&()".contains(before));
-    character == '#' && is_first && !is_escaped && quotes == ShellContext::Plain
 }
 
 #[cfg(test)]

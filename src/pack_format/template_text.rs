@@ -14,24 +14,20 @@ pub(super) enum Piece {
 }
 
 /// A marker that was found: where it ends, and what replaces it.
-pub(super) struct PlaceholderMatch {
+pub(super) struct Replacement {
     pub(super) end: usize,
     pub(super) piece: Piece,
 }
 
-impl PlaceholderMatch {
+impl Replacement {
     /// Text that stays as it is, with all markers in it.
-    pub(super) fn literal(text: &str, start: usize, end: usize) -> PlaceholderMatch {
-        PlaceholderMatch { end, piece: Piece::Text(text.get(start..end).unwrap_or_default().to_owned()) }
+    pub(super) fn literal(text: &str, start: usize, end: usize) -> Replacement {
+        Replacement { end, piece: Piece::Text(text.get(start..end).unwrap_or_default().to_owned()) }
     }
 }
 
 /// The pieces of a text. `find` is asked at each of the characters with which a marker may begin.
-pub(super) fn split(
-    text: &str,
-    starts: &[char],
-    mut find: impl FnMut(usize) -> Option<PlaceholderMatch>,
-) -> Vec<Piece> {
+pub(super) fn split(text: &str, starts: &[char], mut find: impl FnMut(usize) -> Option<Replacement>) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut done = 0;
     for (start, _) in text.match_indices(starts) {

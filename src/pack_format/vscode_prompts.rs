@@ -2,11 +2,11 @@
 
 use super::front_matter::read_markdown;
 use super::naming::ArgumentNames;
-use super::placeholders::{ArgumentCollector, brace_ends, text_argument};
-use super::template_text::{Piece, PlaceholderMatch, ValueCollector, split, template_of};
+use super::placeholders::{add_argument, brace_ends, text_argument};
+use super::template_text::{Piece, Replacement, ValueCollector, split, template_of};
 use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat, ValueSource};
 use crate::diagnostic::Report;
-use crate::manifest::{Argument, Prompt};
+use crate::manifest::{Argument, Arguments, Prompt};
 use crate::value_types::TextOrFile;
 use crate::yaml::{Location, Spanned};
 
@@ -35,26 +35,26 @@ fn read_prompt(file: &ImportedFile, report: &mut Report) -> Option<ImportedPromp
     let body = markdown.body;
     let ends = brace_ends(body, true);
     let at = Location::start_of(file.id);
-    let (mut arguments, mut values) = (ArgumentCollector::new(at), ValueCollector::default());
+    let (mut arguments, mut values) = (Arguments::new(), ValueCollector::default());
     let mut names = ArgumentNames::default();
     let pieces = split(body, &['$'], |start| {
         let end = ends.get(&(start + 1)).copied()?;
         let marker = body.get(start..end)?;
         let (name, argument) = argument_of(marker.strip_prefix("${")?.strip_suffix('}')?)?;
         let name = names.claim(name);
-        arguments.add(&name, argument);
+        add_argument(&mut arguments, at, &name, argument);
         let expression = values.expression(vec![ValueSource::Argument(name)], marker.into());
-        Some(PlaceholderMatch { end, piece: Piece::Tag(expression) })
+        Some(Replacement { end, piece: Piece::Tag(expression) })
     });
     let prompt = Prompt {
         title: markdown.text("name"),
         description: markdown.text("description"),
-        arguments: arguments.into_arguments(),
+        arguments,
         text: Some(Spanned::new(TextOrFile::Text(template_of(&pieces)), at)),
         ..Prompt::default()
     };
     let name = file.path.rsplit('/').next()?.strip_suffix(".prompt.md")?.to_owned();
-    ImportedPrompt::of_text(name, Spanned::new(prompt, at), values).with_few_arguments(report)
+    Some(ImportedPrompt::new(name, at, prompt, values.into_values(&[])))
 }
 
 /// The argument of a marker, from what is in its braces, and what that calls it.

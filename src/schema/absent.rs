@@ -74,6 +74,6 @@ impl Schema {
 
     fn requires(&self, name: &str) -> bool {
         let required = self.json().get("required").and_then(Value::as_array);
-        required.is_some_and(|required| required.iter().any(|one| one == name))
+        required.is_some_and(|required| required.iter().any(|key| key == name))
     }
 }

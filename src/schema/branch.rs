@@ -8,20 +8,15 @@ use super::{describe, explain};
 /// The errors of the best branch of an `anyOf` or `oneOf`: one where the kind of the value and its fixed fields are
 /// right, before others; then the one with the fewest errors; then the first.
 pub(super) fn best_branch<'c>(context: &'c [Vec<ValidationError<'static>>]) -> &'c [ValidationError<'static>] {
-    let depth = context.iter().flatten().map(|error| error.instance_path().as_str().len()).min().unwrap_or(0);
-    context.iter().min_by_key(|branch| mismatch_rank(branch, depth)).map(Vec::as_slice).unwrap_or_default()
-}
-
-/// How far a branch is off: wrong kind of value, wrong fixed fields, all errors.
-fn mismatch_rank(branch: &[ValidationError<'static>], depth: usize) -> (usize, usize, usize) {
-    let is_root = |error: &&ValidationError<'static>| error.instance_path().as_str().len() <= depth;
-    let wrong_kind = branch.iter().filter(is_root).filter(|error| is_type_error(error.kind())).count();
-    let fixed = branch.iter().filter(|error| matches!(error.kind(), Kind::Constant { .. } | Kind::Enum { .. })).count();
-    (wrong_kind, fixed, branch.len())
-}
-
-fn is_type_error(kind: &Kind) -> bool {
-    matches!(kind, Kind::Type { .. } | Kind::FalseSchema)
+    let depth = |error: &ValidationError<'static>| error.instance_path().as_str().len();
+    let root = context.iter().flatten().map(depth).min().unwrap_or(0);
+    let is_of_kind = |error: &ValidationError<'static>| matches!(error.kind(), Kind::Type { .. } | Kind::FalseSchema);
+    let is_fixed = |error: &ValidationError<'static>| matches!(error.kind(), Kind::Constant { .. } | Kind::Enum { .. });
+    let rank = |branch: &&Vec<ValidationError<'static>>| {
+        let wrong_kinds = branch.iter().filter(|error| depth(error) <= root && is_of_kind(error)).count();
+        (wrong_kinds, branch.iter().filter(|error| is_fixed(error)).count(), branch.len())
+    };
+    context.iter().min_by_key(rank).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// The expectation, where all branches have one of the value itself: types, or fixed values.

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use jsonschema::Draft;
 use serde_json::{Map, Value};
 
@@ -270,8 +271,7 @@ impl Bundler<'_> {
         }
         let key = if self.draft <= Draft::Draft7 { "definitions" } else { "$defs" };
         let names = self.definition_names(root.get(key).and_then(Value::as_object));
-        let references: BTreeMap<&SchemaLocation, String> =
-            names.iter().map(|(node, name)| (*node, pointer::join(&format!("#/{key}"), name))).collect();
+        let references = names.iter().map(|(node, name)| (*node, pointer::join(&format!("#/{key}"), name))).collect();
         self.rewrite_references(&mut root, 0, "", &references);
         let mut entries = Map::new();
         for (node, name) in names {
@@ -289,22 +289,24 @@ impl Bundler<'_> {
         root
     }
 
-    fn definition_names(&self, names: Option<&Map<String, Value>>) -> Vec<(&SchemaLocation, String)> {
-        let mut named: BTreeMap<&SchemaLocation, String> = BTreeMap::new();
+    fn definition_names(&self, names: Option<&Map<String, Value>>) -> IndexMap<&SchemaLocation, String> {
+        let mut named: IndexMap<&SchemaLocation, String> = IndexMap::new();
         let mut used: HashSet<String> = names.into_iter().flat_map(Map::keys).cloned().collect();
-        let mut order = Vec::new();
         for FileReference { to, .. } in &self.file_references {
             if named.contains_key(to) {
                 continue;
             }
             let stem = self.documents.get(to.document).map_or("", |document| file_stem(&document.path));
             let wanted = pointer::segments(&to.pointer).last().unwrap_or_else(|| stem.to_owned());
-            let name = unused_name(&wanted, &used);
+            let is_plain = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
+            let plain: String = wanted.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
+            let base = if plain.is_empty() { "schema".to_owned() } else { plain };
+            let mut names = std::iter::once(base.clone()).chain((2..).map(|number| format!("{base}-{number}")));
+            let name = names.find(|name| !used.contains(name)).unwrap_or_default();
             used.insert(name.clone());
-            named.insert(to, name.clone());
-            order.push((to, name));
+            named.insert(to, name);
         }
-        order
+        named
     }
 
     fn rewrite_references(
@@ -398,15 +400,6 @@ fn relative_to(base: &str, uri: &str) -> String {
 fn file_stem(path: &str) -> &str {
     let file = path.rsplit_once('/').map_or(path, |(_, file)| file);
     file.split_once('.').map_or(file, |(stem, _)| stem)
-}
-
-fn unused_name(wanted: &str, used: &HashSet<String>) -> String {
-    let plain =
-        |character: char| if character.is_ascii_alphanumeric() || "._-".contains(character) { character } else { '_' };
-    let base: String = wanted.chars().map(plain).collect();
-    let base = if base.is_empty() { "schema".to_owned() } else { base };
-    let numbered = (2..).map(|number| format!("{base}-{number}"));
-    std::iter::once(base.clone()).chain(numbered).find(|name| !used.contains(name)).unwrap_or(base)
 }
 
 /// Removes the identifiers and anchors of an embedded schema.

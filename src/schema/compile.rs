@@ -58,8 +58,13 @@ impl Schema {
     }
 
     fn new(json: Value, draft: Draft) -> Schema {
+        let json = match json {
+            Value::Object(map) => map,
+            Value::Bool(false) => Map::from_iter([("not".to_owned(), json!({}))]),
+            _ => Map::new(),
+        };
         Schema {
-            json: Arc::new(schema_object(json)),
+            json: Arc::new(json),
             secrets: HashSet::new(),
             root: OnceLock::new(),
             draft,
@@ -187,14 +192,6 @@ impl std::fmt::Debug for Schema {
 /// Whether a value is valid.
 fn is_valid_within_limit(compiled: &MeteredValidator, value: &Value) -> Result<bool, LimitExceeded> {
     compiled.with_validator(value, meter::MAX_CHECKS, |validator| validator.is_valid(value))
-}
-
-fn schema_object(json: Value) -> Map<String, Value> {
-    match json {
-        Value::Object(map) => map,
-        Value::Bool(false) => Map::from_iter([("not".to_owned(), json!({}))]),
-        _ => Map::new(),
-    }
 }
 
 fn root_violation(message: impl Into<String>) -> Violation {

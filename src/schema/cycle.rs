@@ -3,6 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use indexmap::IndexMap;
+
 use super::SchemaError;
 use super::bundle::SchemaLocation;
 
@@ -12,9 +14,8 @@ const MAX_APPLIED_SCHEMAS: u64 = 100_000;
 /// Which schemas apply to the same value, and the pointers by which they do.
 #[derive(Debug, Default)]
 pub(super) struct InPlaceGraph {
-    edges: HashMap<SchemaLocation, Vec<(SchemaLocation, String)>>,
-    /// The schemas in the order of discovery, for errors in a stable order.
-    order: Vec<SchemaLocation>,
+    /// In the order of discovery, for errors in a stable order.
+    edges: IndexMap<SchemaLocation, Vec<(SchemaLocation, String)>>,
 }
 
 /// How many schemas apply, by the schema where a validator starts.
@@ -23,16 +24,13 @@ type AppliedCounts<'e> = HashMap<&'e SchemaLocation, u64>;
 impl InPlaceGraph {
     /// Adds that `to` applies to the same value as `from`, by `at` in the root document.
     pub(super) fn add(&mut self, from: &SchemaLocation, to: &SchemaLocation, at: String) {
-        if !self.edges.contains_key(from) {
-            self.order.push(from.clone());
-        }
         self.edges.entry(from.clone()).or_default().push((to.clone(), at));
     }
 
     /// An error for each reference that closes a cycle or expands too much.
     pub(super) fn errors(&self) -> Vec<SchemaError> {
         let mut applied_counts = AppliedCounts::new();
-        self.order.iter().flat_map(|start| self.errors_from(start, &mut applied_counts)).collect()
+        self.edges.keys().flat_map(|start| self.errors_from(start, &mut applied_counts)).collect()
     }
 
     fn errors_from<'e>(
@@ -48,7 +46,10 @@ impl InPlaceGraph {
         let mut path = vec![(start, self.successors(start).iter())];
         while let Some((node, next)) = path.last_mut() {
             match next.next() {
-                Some((to, at)) if open.contains(to) => errors.push(cycle_error(at)),
+                Some((to, at)) if open.contains(to) => errors.push(
+                    SchemaError::new(at.as_str(), "cyclic reference: the schema applies to itself")
+                        .help("refer to it from `properties`, `items` or another part of the value"),
+                ),
                 Some((to, _)) if !applied_counts.contains_key(to) => {
                     open.insert(to);
                     path.push((to, self.successors(to).iter()));
@@ -84,9 +85,4 @@ impl InPlaceGraph {
     fn successors(&self, node: &SchemaLocation) -> &[(SchemaLocation, String)] {
         self.edges.get(node).map_or(&[], Vec::as_slice)
     }
-}
-
-fn cycle_error(at: &str) -> SchemaError {
-    SchemaError::new(at, "cyclic reference: the schema applies to itself")
-        .help("refer to it from `properties`, `items` or another part of the value")
 }

@@ -8,7 +8,7 @@ use rmcp::model::{
 use crate::catalog::{
     listing,
     result::call_result::{
-        EmbeddedBlock, MediaBlock, ResultBlock, ResultContents, ResultMessage, TextBlock, TextOrBlob,
+        BlockNotes, EmbeddedBlock, MediaBlock, ResultBlock, ResultContents, ResultMessage, TextBlock, TextOrBlob,
     },
 };
 use crate::spec_version::SpecVersion;
@@ -51,32 +51,32 @@ fn resource_content(contents: ResultContents) -> ResourceContents {
 
 fn block(block: ResultBlock) -> ContentBlock {
     match block {
-        ResultBlock::Text(TextBlock { text, annotations, meta }) => {
+        ResultBlock::Text(TextBlock { text, notes }) => {
             let mut content = TextContent::new(text);
-            content.annotations = annotations.map(convert_annotations);
-            content.meta = meta.map(MetaObject);
+            (content.annotations, content.meta) = convert_notes(notes);
             ContentBlock::Text(content)
         }
-        ResultBlock::Image(MediaBlock { data, mime_type, annotations, meta }) => {
+        ResultBlock::Image(MediaBlock { data, mime_type, notes }) => {
             let mut content = ImageContent::new(data, mime_type);
-            content.annotations = annotations.map(convert_annotations);
-            content.meta = meta.map(MetaObject);
+            (content.annotations, content.meta) = convert_notes(notes);
             ContentBlock::Image(content)
         }
-        ResultBlock::Audio(MediaBlock { data, mime_type, annotations, meta }) => {
+        ResultBlock::Audio(MediaBlock { data, mime_type, notes }) => {
             let mut content = AudioContent::new(data, mime_type);
-            content.annotations = annotations.map(convert_annotations);
-            content.meta = meta.map(MetaObject);
+            (content.annotations, content.meta) = convert_notes(notes);
             ContentBlock::Audio(content)
         }
-        ResultBlock::Resource(EmbeddedBlock { resource, annotations, meta }) => {
+        ResultBlock::Resource(EmbeddedBlock { resource, notes }) => {
             let mut content = EmbeddedResource::new(resource_content(resource));
-            content.annotations = annotations.map(convert_annotations);
-            content.meta = meta.map(MetaObject);
+            (content.annotations, content.meta) = convert_notes(notes);
             ContentBlock::Resource(content)
         }
         ResultBlock::ResourceLink(resource) => ContentBlock::ResourceLink(snapshot::resource(&resource)),
     }
+}
+
+fn convert_notes(notes: BlockNotes) -> (Option<Annotations>, Option<MetaObject>) {
+    (notes.annotations.map(convert_annotations), notes.meta.map(MetaObject))
 }
 
 fn role(role: value_types::Role) -> Role {
@@ -108,16 +108,11 @@ mod tests {
             last_modified: None,
         });
         let meta = Some(serde_json::Map::from_iter([("k".to_owned(), 1.into())]));
-        let media = || MediaBlock {
-            data: "AA==".into(),
-            mime_type: "a/b".into(),
-            annotations: annotations.clone(),
-            meta: meta.clone(),
-        };
+        let notes = || BlockNotes { annotations: annotations.clone(), meta: meta.clone() };
+        let media = || MediaBlock { data: "AA==".into(), mime_type: "a/b".into(), notes: notes() };
         let piece =
             |body| ResultContents { uri: "a:b".into(), mime_type: Some("a/b".into()), body, meta: meta.clone() };
-        let embedded =
-            |body| EmbeddedBlock { resource: piece(body), annotations: annotations.clone(), meta: meta.clone() };
+        let embedded = |body| EmbeddedBlock { resource: piece(body), notes: notes() };
         let icons = vec![listing::Icon {
             src: "https://x.example/i".into(),
             theme: Some(value_types::Theme::Dark),
@@ -126,7 +121,7 @@ mod tests {
         let info = listing::ResourceInfo { name: "b".into(), icons, ..Default::default() };
         let link = listing::ResourceListing { uri: "a:b".into(), info, size: Some(3) };
         let written = vec![
-            ResultBlock::Text(TextBlock { text: "t".into(), annotations: annotations.clone(), meta: meta.clone() }),
+            ResultBlock::Text(TextBlock { text: "t".into(), notes: notes() }),
             ResultBlock::Image(media()),
             ResultBlock::Audio(media()),
             ResultBlock::Resource(embedded(TextOrBlob::Text("t".into()))),

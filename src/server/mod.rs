@@ -147,10 +147,12 @@ impl ConnectionHandler {
             .with_tracestate(meta_text("tracestate").filter(|_| propagation.tracestate))
             .with_baggage(meta_text("baggage").filter(|_| propagation.baggage));
         let world = log_actions(served.catalog.redactor(), self.shared_server.world());
-        let call = CallContext::new(context.ct.child_token(), trace.wrap(world));
-        let call = call.with_arrival_turn(context.extensions.get().cloned());
         let uncounted = || Arc::new(self.shared_server.new_caller(CallerKind::Only).reserve(0));
-        call.with_memory(request_reservation(context).unwrap_or_else(uncounted))
+        CallContext {
+            arrival_turn: context.extensions.get().cloned(),
+            memory: request_reservation(context).unwrap_or_else(uncounted),
+            ..CallContext::new(context.ct.child_token(), trace.wrap(world))
+        }
     }
 
     /// Charges a request to the rate limit of its client, or returns how long to wait.

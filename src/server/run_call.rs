@@ -121,12 +121,9 @@ impl ConnectionHandler {
             let cancel = fresh_call.cancel.clone();
             let client = RequestClient::new(self, context, admitted.spec_version, answers).until(cancel.clone());
             let client = Arc::new(client);
-            fresh_call = fresh_call.with_client(client.clone());
+            fresh_call.client = Some(client.clone());
             fresh_call.may_detach = may_detach;
-            let resumed = match &checkpoint {
-                Some(checkpoint) => fresh_call.clone().with_checkpoint(checkpoint.clone()),
-                None => fresh_call.clone(),
-            };
+            let resumed = CallContext { checkpoint: checkpoint.clone(), ..fresh_call.clone() };
             let mut outcome = client.with_heartbeat(self.run(&cancel, call(arguments.clone(), resumed))).await;
             // Nothing was done that must not be done twice, so the call begins again.
             let entry_changed = outcome.as_ref().is_err_and(|refusal| refusal.kind == RefusalKind::EntryChanged);

@@ -103,7 +103,7 @@ pub(crate) fn start_task(
     let mut call = server.call_context(context, &task_call.admitted.snapshot);
     let owner = request_reservation(context).map(|reservation| reservation.caller().clone());
     if let Some(owner) = &owner {
-        call = call.with_memory(Arc::new(owner.reserve(0)));
+        call.memory = Arc::new(owner.reserve(0));
     }
     let capabilities = context.client_capabilities();
     // As they came, and as the tool takes them.
@@ -134,9 +134,7 @@ async fn run_task(
     let _running = shared_server.start_call();
     let cancel = CancellationToken::new();
     let task_client = Arc::new(task_client);
-    let mut call = call.with_client(task_client.clone());
-    call.cancel = cancel.clone();
-    call.checkpoint = checkpoint;
+    let call = CallContext { client: Some(task_client.clone()), cancel: cancel.clone(), checkpoint, ..call };
     let runs_actions = admitted.snapshot.catalog.tool_runs_actions(&name);
     let target = CallTarget { method: "tools/call", name: &name, runs_actions };
     let log = CallLog::start(target, arguments.as_ref(), &admitted.snapshot.catalog);

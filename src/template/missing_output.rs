@@ -112,19 +112,15 @@ fn not_json(text: &str) -> String {
     if !line.starts_with(['{', '[']) {
         return format!("not JSON: the output begins with `{line}`");
     }
-    match json_error(text) {
+    let error = match text.len() {
+        ..=MAX_PARSED_BYTES => serde_json::from_str::<Value>(text).err(),
+        _ => serde_json::from_str::<IgnoredAny>(text).err(),
+    };
+    match error {
         Some(error) => format!("not JSON: the output begins with `{line}` and has an error: {error}"),
         None => {
             let (bytes, most) = (text.len(), MAX_MEMORY >> 20);
             format!("not there: the JSON of {bytes} bytes takes more memory than the {most} MiB of a call")
         }
-    }
-}
-
-/// What is wrong with a text as JSON.
-fn json_error(text: &str) -> Option<serde_json::Error> {
-    match text.len() {
-        ..=MAX_PARSED_BYTES => serde_json::from_str::<Value>(text).err(),
-        _ => serde_json::from_str::<IgnoredAny>(text).err(),
     }
 }

@@ -36,7 +36,14 @@ impl PlainExpression {
         match expression {
             Expression::Path(path) => plain_path(path, checked).map(PlainExpression::Path),
             Expression::Literal(value, span) => {
-                is_portable_literal(value, source.get(span.clone())?).then(|| PlainExpression::Literal(value.clone()))
+                // Whether Handlebars parses it in the same way.
+                let is_portable = match value {
+                    Value::Null | Value::Bool(_) => true,
+                    Value::Number(number) => number.is_i64(),
+                    Value::String(_) => !source.get(span.clone())?.contains('\\'),
+                    Value::Array(_) | Value::Object(_) => false,
+                };
+                is_portable.then(|| PlainExpression::Literal(value.clone()))
             }
             Expression::Call(call) => Some(PlainExpression::Call(Box::new(Call {
                 helper: helper_fn(&call.helper.text)?,
@@ -96,16 +103,6 @@ impl HelperParams for HelperArguments<'_> {
 
     fn option(&self, name: &str) -> Option<&Value> {
         self.options.iter().find_map(|(known, value)| (*known == name).then_some(value.as_ref()))
-    }
-}
-
-/// Whether Handlebars parses a literal in the same way.
-fn is_portable_literal(value: &Value, written: &str) -> bool {
-    match value {
-        Value::Null | Value::Bool(_) => true,
-        Value::Number(number) => number.is_i64(),
-        Value::String(_) => !written.contains('\\'),
-        Value::Array(_) | Value::Object(_) => false,
     }
 }
 

@@ -232,8 +232,8 @@ impl Output for LimitedOutput<'_> {
     }
 }
 
-fn check_output_size(written: usize, segment: &str) -> std::io::Result<()> {
-    if written + segment.len() > MAX_OUTPUT_BYTES {
+fn check_output_size(size: usize, segment: &str) -> std::io::Result<()> {
+    if size + segment.len() > MAX_OUTPUT_BYTES {
         return Err(std::io::Error::other(RenderError::TooLarge { limit: MAX_OUTPUT_BYTES }));
     }
     Ok(())

@@ -146,17 +146,13 @@ pub(super) fn element_shape<'s>(shape: &Cow<'s, Shape>) -> Cow<'s, Shape> {
     match shape {
         Cow::Borrowed(Shape::List(element) | Shape::Map(element)) => Cow::Borrowed(element),
         Cow::Owned(Shape::List(element) | Shape::Map(element)) => Cow::Owned(Shape::clone(element)),
-        _ => Cow::Owned(common_field_shape(shape)),
-    }
-}
-
-/// The common shape of all fields of an object, else unknown.
-fn common_field_shape(shape: &Shape) -> Shape {
-    let Shape::Object(fields) = shape else { return Shape::Any };
-    let mut shapes = fields.values();
-    match shapes.next() {
-        Some(first) if shapes.all(|other| other == first) => first.clone(),
-        _ => Shape::Any,
+        _ => {
+            // The common shape of all fields.
+            let Shape::Object(fields) = shape.as_ref() else { return Cow::Owned(Shape::Any) };
+            let mut shapes = fields.values();
+            let common = shapes.next().filter(|first| shapes.all(|shape| shape == *first));
+            Cow::Owned(common.cloned().unwrap_or(Shape::Any))
+        }
     }
 }
 

@@ -169,10 +169,12 @@ impl Rewriter<'_> {
     /// A path that means what the check found.
     fn raw_path(&self, path: &PathNode) -> String {
         let around = !self.context.partial && self.context.checked.outer_this_paths.contains(&path.span.start);
-        match around {
-            true => outer_this_path(path),
-            false => self.source.get(path.span.clone()).unwrap_or_default().to_owned(),
+        if !around {
+            return self.source.get(path.span.clone()).unwrap_or_default().to_owned();
         }
+        // No template can contain the name of the outer `this`.
+        let names: String = path.names.iter().map(|name| format!(".[{}]", name.text)).collect();
+        format!("{}[{THIS}]{names}", "../".repeat(path.parent_steps))
     }
 
     /// A path that means what the check found, and is null where it is missing.
@@ -234,16 +236,6 @@ fn wrap_in_guard(element: &mut Element) {
         block.template = Some(body);
         *element = Element::HelperBlock(block);
     }
-}
-
-/// The path of the outer `this`, whose name no template can contain.
-fn outer_this_path(path: &PathNode) -> String {
-    let mut raw = "../".repeat(path.parent_steps);
-    raw.push_str(&format!("[{THIS}]"));
-    for name in &path.names {
-        raw.push_str(&format!(".[{}]", name.text));
-    }
-    raw
 }
 
 /// The label of an expression in messages: its only variable, else the whole expression.

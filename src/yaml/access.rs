@@ -125,7 +125,7 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
             Some(name) if self.is_taken(name) => diagnostic.help(format!("remove it: `{name}` is there already")),
             Some(name) => diagnostic.help(format!("write `{name}`")).suggest(at.span(), name),
             None if remark(key, known).is_some() => diagnostic.help(remark(key, known).unwrap_or_default()),
-            None => diagnostic.did_you_mean(key, at.span(), known.iter().copied().filter(|name| !self.is_taken(name))),
+            None => diagnostic.did_you_mean(key, known.iter().copied().filter(|name| !self.is_taken(name))),
         };
         if let Some(fix) = diagnostic.fix.as_mut() {
             fix.is_certain = is_plain && !JSON_SCHEMA_KEYS.contains(&key);

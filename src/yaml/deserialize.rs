@@ -37,12 +37,7 @@ pub fn from_document_with_examples<T: for<'de> Deserialize<'de>>(
 
 /// Deserializes a whole document. After an error the result holds placeholders, good only for finding more errors.
 pub fn from_document<T: for<'de> Deserialize<'de>>(document: &Document, report: &mut Report) -> Option<T> {
-    from_node(document, document.root(), report)
-}
-
-/// Deserializes one node of a document.
-pub fn from_node<T: for<'de> Deserialize<'de>>(document: &Document, node: NodeId, report: &mut Report) -> Option<T> {
-    deserialize_node(document, node, |_| None, report)
+    deserialize_node(document, document.root(), |_| None, report)
 }
 
 fn deserialize_node<T: for<'de> Deserialize<'de>>(
@@ -435,7 +430,7 @@ impl NodeDeserializer<'_, '_> {
         let diagnostic = report.error(Code::BadValue, at, message);
         match same {
             Some(same) => diagnostic.help(format!("write `{same}`")).fix(at.span(), *same),
-            None => diagnostic.did_you_mean(text, at.span(), variants.iter().copied()),
+            None => diagnostic.did_you_mean(text, variants.iter().copied()),
         };
         report.mark_unread(at.span());
         // What it was meant to be is checked further.

@@ -170,7 +170,7 @@ impl Document {
     }
 
     /// The value as JSON, with each scalar that JSON would write otherwise as a string of what is written.
-    fn json_as_spelled(&self, id: NodeId) -> Value {
+    pub fn json_as_spelled(&self, id: NodeId) -> Value {
         match self.node(id).map(|node| &node.kind) {
             None => Value::Null,
             Some(NodeKind::Scalar(scalar)) => {
@@ -184,11 +184,6 @@ impl Document {
                 entries.iter().map(pair).collect()
             }
         }
-    }
-
-    /// Whether JSON writes the scalars of a value as they are spelled.
-    pub fn is_spelled_as_json(&self, id: NodeId) -> bool {
-        self.json(id) == self.json_as_spelled(id)
     }
 
     fn digest(&self, id: NodeId, digest: &mut Digest) {

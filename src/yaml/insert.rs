@@ -192,7 +192,9 @@ impl Layout<'_> {
 
     /// The line where what follows an offset begins, or the end of the text.
     pub(super) fn next_line_after(&self, offset: usize) -> usize {
-        self.document.next_start(offset).map_or(self.text.len(), |next| self.line_start(next).max(offset))
+        let starts = self.document.nodes.iter().map(|node| node.span.start as usize);
+        let next = starts.filter(|start| *start >= offset).min();
+        next.map_or(self.text.len(), |next| self.line_start(next).max(offset))
     }
 
     /// The column of a key that is the first on its line.

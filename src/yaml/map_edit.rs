@@ -25,7 +25,12 @@ pub struct NewPair<'a> {
 /// # Errors
 /// No place is certain to change no other value.
 pub fn add_pair(text: &str, map: &str, pair: &NewPair<'_>) -> Result<String, InsertError> {
-    edit(text, map, |found| found.add(pair), |fields| drop(fields.insert(pair.key.to_owned(), pair.value.clone())))
+    edit(
+        text,
+        map,
+        |map_edit| map_edit.add(pair),
+        |fields| drop(fields.insert(pair.key.to_owned(), pair.value.clone())),
+    )
 }
 
 /// Replaces the pair with `key`, or removes it.
@@ -42,7 +47,7 @@ pub fn replace_pair(
         fields.shift_remove(key);
         fields.extend(replacement.map(|pair| (pair.key.to_owned(), pair.value.clone())));
     };
-    edit(text, map, |found| found.replace(key, replacement), change)
+    edit(text, map, |map_edit| map_edit.replace(key, replacement), change)
 }
 
 /// The value of a YAML text, if it is valid.

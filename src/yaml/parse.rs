@@ -129,7 +129,8 @@ pub fn parse_json(file: FileId, report: &mut Report) -> Option<Document> {
     let value: Value = match serde_json::from_str(&text) {
         Ok(value) => value,
         Err(error) => {
-            let at = offset_of(&text, error.line(), error.column());
+            let lines_above = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+            let at = (lines_above.map(str::len).sum::<usize>() + error.column().saturating_sub(1)).min(text.len());
             let message = error.to_string();
             let message = message.split(" at line ").next().unwrap_or_default();
             report.error(Code::Syntax, Span::new(file, at, at), format!("invalid JSON: {message}"));
@@ -149,11 +150,6 @@ pub fn parse_json(file: FileId, report: &mut Report) -> Option<Document> {
             Some(document)
         }
     }
-}
-
-fn offset_of(text: &str, line: usize, column: usize) -> usize {
-    let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-    (start + column.saturating_sub(1)).min(text.len())
 }
 
 fn add_without_position(document: &mut Document, value: &Value) -> NodeId {

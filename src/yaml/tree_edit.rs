@@ -58,11 +58,6 @@ impl Document {
         self.nodes.iter().map(|node| node.span.end as usize).max().unwrap_or_default()
     }
 
-    /// Where the first node after an offset begins.
-    pub fn next_start(&self, offset: usize) -> Option<usize> {
-        self.nodes.iter().map(|node| node.span.start as usize).filter(|start| *start >= offset).min()
-    }
-
     /// The text of a string.
     pub fn string_of(&self, node: NodeId) -> Option<&str> {
         match &self.node(node)?.kind {

@@ -88,7 +88,13 @@ impl BlockWriter {
                 let in_braces = !(self.text_as_lines && has_lines(value));
                 items.iter().for_each(|item| self.write_item(item, indent + 2, in_braces));
             }
-            Value::String(text) if self.text_as_lines && is_lines(text) => self.write_lines(text, indent + 2),
+            Value::String(text) if self.text_as_lines && is_lines(text) => {
+                self.out.push_str(if text.ends_with('\n') { " |\n" } else { " |-\n" });
+                for line in text.lines() {
+                    let spaces = if line.is_empty() { 0 } else { indent + 2 };
+                    self.out.push_str(&format!("{}{line}\n", " ".repeat(spaces)));
+                }
+            }
             Value::String(text) => self.out.push_str(&format!(" {}\n", scalar(text))),
             other => self.out.push_str(&format!(" {other}\n")),
         }
@@ -108,14 +114,6 @@ impl BlockWriter {
                 self.out.push_str(inner.out.get(indent + 2..).unwrap_or_default());
             }
             other => self.write_value(other, indent, indent + 1),
-        }
-    }
-
-    fn write_lines(&mut self, text: &str, indent: usize) {
-        self.out.push_str(if text.ends_with('\n') { " |\n" } else { " |-\n" });
-        for line in text.lines() {
-            let spaces = if line.is_empty() { 0 } else { indent };
-            self.out.push_str(&format!("{}{line}\n", " ".repeat(spaces)));
         }
     }
 

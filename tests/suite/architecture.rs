@@ -16,7 +16,7 @@ const TOP: &[&str] = &[
 ];
 
 /// The rooms in which folders use each other in circles.
-const ROOMS_WITH_CIRCLES: &[&str] = &["template"];
+const ROOMS_WITH_CIRCLES: &[&str] = &[];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

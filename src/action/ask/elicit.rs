@@ -266,11 +266,9 @@ fn check_field(field: &Value, at: Location, compiler: &mut Compiler<'_>) {
     for key in field.as_object().into_iter().flatten().map(|(key, _)| key) {
         if !FORM_FIELD_KEYWORDS.contains(&key.as_str()) && key != "required" && !key.starts_with("x-") {
             let place = compiler.key_location(at, key);
-            compiler.error(Code::UnknownKey, place, format!("unknown key `{key}` in a form field")).did_you_mean(
-                key,
-                place.span(),
-                FORM_FIELD_KEYWORDS.iter().copied(),
-            );
+            compiler
+                .error(Code::UnknownKey, place, format!("unknown key `{key}` in a form field"))
+                .did_you_mean(key, FORM_FIELD_KEYWORDS.iter().copied());
         }
     }
     if let Some(format) = field.get("format").and_then(Value::as_str)

@@ -46,7 +46,7 @@ pub(super) fn find_folder<'a>(
     let names: Vec<&str> = pack.folders.keys().map(|name| name.value.as_str()).collect();
     let place = name.location.span();
     let diagnostic = compiler.error(Code::UnknownReference, place, format!("unknown folder `{}`", name.value));
-    diagnostic.did_you_mean(name, place, names.iter().copied());
+    diagnostic.did_you_mean(name, names.iter().copied());
     let expected = match names.as_slice() {
         [] => "write `folders: { notes: { path: notes } }` at the top level".to_owned(),
         names => format!("expected one of `{}`", names.join("`, `")),

@@ -25,11 +25,9 @@ pub(super) fn find_connection<'a>(spec: &HttpSpec, compiler: &mut Compiler<'a>) 
         return Some(Some(&connection.value));
     }
     let known = pack.connections.keys().map(|name| name.value.as_str());
-    compiler.error(Code::UnknownReference, name.location, format!("unknown connection `{}`", name.value)).did_you_mean(
-        name,
-        name.location.span(),
-        known,
-    );
+    compiler
+        .error(Code::UnknownReference, name.location, format!("unknown connection `{}`", name.value))
+        .did_you_mean(name, known);
     None
 }
 

@@ -93,7 +93,7 @@ fn compile_step(id: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Std
         }
         let names: Vec<&str> = earlier.into_iter().flat_map(BTreeMap::keys).map(String::as_str).collect();
         let diagnostic = compiler.error(Code::UnknownVariable, id.location, format!("unknown step `{}`", id.value));
-        diagnostic.did_you_mean(id, id.location.span(), names);
+        diagnostic.did_you_mean(id, names);
         if diagnostic.help.is_none() {
             diagnostic.help("write the `id` of an earlier step that runs a program");
         }

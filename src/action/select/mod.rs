@@ -61,11 +61,9 @@ impl SelectExpression {
         let Some(unknown) = unknown else { return Some(SelectExpression { expression }) };
         let at = text.find(&format!("{unknown}(")).unwrap_or_default();
         let span = compiler.span_within(text.location, at..at + unknown.len());
-        compiler.error(Code::Select, span, format!("unknown JMESPath function `{unknown}`")).did_you_mean(
-            &unknown,
-            span,
-            FUNCTIONS.iter().copied(),
-        );
+        compiler
+            .error(Code::Select, span, format!("unknown JMESPath function `{unknown}`"))
+            .did_you_mean(&unknown, FUNCTIONS.iter().copied());
         None
     }
 

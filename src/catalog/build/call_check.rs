@@ -19,8 +19,8 @@ pub(in crate::catalog) fn check(call: &DeclaredCall, inputs: &Inputs, load_conte
     let entry = call.entry_id.name();
     for name in call.arguments.keys().filter(|name| !inputs.takes(name)) {
         let message = format!("unknown argument `{}` of `{entry}`", name.value);
-        let diagnostic = load_context.report.error(Code::UnknownVariable, name.location.span(), message);
-        diagnostic.did_you_mean(name, name.location.span(), inputs.names());
+        let diagnostic = load_context.error(Code::UnknownVariable, name.location, message);
+        diagnostic.did_you_mean(name, inputs.names());
         if diagnostic.help.is_none() {
             let names: Vec<&str> = inputs.names().take(MAX_LISTED_NAMES + 1).collect();
             let more = if names.len() > MAX_LISTED_NAMES { ", …" } else { "" };
@@ -46,8 +46,14 @@ pub(in crate::catalog) fn check(call: &DeclaredCall, inputs: &Inputs, load_conte
         }
         let at = given.map_or(call.at, |value| value.location);
         let message = format!("`{entry}`: {}", violation.message);
-        let diagnostic = load_context.report.error(Code::BadValue, at.span(), message);
-        if let Some(yaml_type) = given.and_then(|value| unquoted_type(&value.0)).filter(|_| inputs.is_text(name)) {
+        let diagnostic = load_context.error(Code::BadValue, at, message);
+        // What YAML reads instead of a string where there are no quotes.
+        let yaml_type = given.and_then(|value| match value.0 {
+            Value::Number(_) => Some("a number"),
+            Value::Bool(_) => Some("a boolean"),
+            _ => None,
+        });
+        if let Some(yaml_type) = yaml_type.filter(|_| inputs.is_text(name)) {
             diagnostic.help(format!("put it in quotes: YAML reads it as {yaml_type}"));
         }
     }
@@ -64,15 +70,6 @@ pub(in crate::catalog) fn report_not_granted(call: &DeclaredCall, load_context: 
             .help("add the grant to the `allow` of the pack; `folio check` lists what it needs"),
         true => report.warning(Code::NotGranted, at, message).help("`folio check` lists the packs to trust"),
     };
-}
-
-/// What YAML reads instead of a string where there are no quotes.
-fn unquoted_type(value: &Value) -> Option<&'static str> {
-    match value {
-        Value::Number(_) => Some("a number"),
-        Value::Bool(_) => Some("a boolean"),
-        _ => None,
-    }
 }
 
 /// Whether any of the strings in a value is more than text.

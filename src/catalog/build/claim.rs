@@ -45,20 +45,32 @@ impl CatalogBuilder<'_> {
         compiler: &mut Compiler<'_>,
     ) {
         for uri in self.skills.uris_of(pack_context) {
-            match self.uris.get(&*normalize_uri(uri)) {
-                Some(first) => {
-                    let message = format!("duplicate resource URI `{uri}` of a skill file");
-                    compiler.error(Code::Duplicate, at, message).note(first.span(), "first used here");
-                }
-                None => {
-                    self.uris.insert(normalize_uri(uri).into_owned(), at);
-                    let pack = self.names_by_pack.len();
-                    let template = UriTemplate::parse(uri);
-                    self.declared_uris.extend(template.map(|template| DeclaredUri { pack, template, at }));
-                }
+            let message = format!("duplicate resource URI `{uri}` of a skill file");
+            let key = normalize_uri(uri).into_owned();
+            if claim(&mut self.uris, key, at, message, "first used here", compiler) {
+                let pack = self.names_by_pack.len();
+                let template = UriTemplate::parse(uri);
+                self.declared_uris.extend(template.map(|template| DeclaredUri { pack, template, at }));
             }
         }
     }
+}
+
+/// Claims a name or a URI, or reports where another entry has it.
+fn claim(
+    taken: &mut IndexMap<String, Location>,
+    key: String,
+    at: Location,
+    message: String,
+    note: &str,
+    compiler: &mut Compiler<'_>,
+) -> bool {
+    if let Some(first) = taken.get(&key) {
+        compiler.error(Code::Duplicate, at, message).note(first.span(), note);
+        return false;
+    }
+    taken.insert(key, at);
+    true
 }
 
 /// Claims the name of an entry; returns whether it is the first with that name.
@@ -87,35 +99,18 @@ pub(super) fn start_entry<'a, 'c>(
             }
         }
     }
-    let first = taken.get(&qualified).copied();
-    match first {
-        Some(first) => {
-            compiler
-                .error(Code::Duplicate, name.location, format!("duplicate name `{qualified}`"))
-                .note(first.span(), "first defined here");
-        }
-        None => {
-            taken.insert(qualified.clone(), name.location);
-        }
-    }
+    let message = format!("duplicate name `{qualified}`");
+    let is_first = claim(taken, qualified.clone(), name.location, message, "first defined here", compiler);
     compiler.scope_shape = pack_build.pack_context.names.clone();
     compiler.arguments = ArgumentScope::default();
-    let before = compiler.load_context.content_digests.len();
-    (
-        EntryBuildContext {
-            compiler,
-            references: pack_build.references,
-            pack_context: pack_build.pack_context,
-            name: qualified,
-            contents_before: before,
-        },
-        first.is_none(),
-    )
+    let contents_before = compiler.load_context.content_digests.len();
+    let PackBuild { references, pack_context, .. } = pack_build;
+    (EntryBuildContext { compiler, references, pack_context, name: qualified, contents_before }, is_first)
 }
 
 /// Reports a prefix that makes an invalid name of a valid one, once.
 fn report_prefix(prefix: &NamePrefix, at: Location, qualified: &str, compiler: &mut Compiler<'_>) {
-    let is_reported = |one: &Diagnostic| one.code == Code::BadName && one.span == Some(at.span());
+    let is_reported = |diagnostic: &Diagnostic| diagnostic.code == Code::BadName && diagnostic.span == Some(at.span());
     if !compiler.load_context.report.diagnostics().iter().any(is_reported) {
         let message = format!("invalid prefix `{}`: it makes the name `{qualified}`", prefix.as_str());
         compiler.error(Code::BadName, at, message).help(format!("write another `prefix`: {InvalidEntryName}"));
@@ -124,24 +119,13 @@ fn report_prefix(prefix: &NamePrefix, at: Location, qualified: &str, compiler: &
 
 pub(super) fn claim_uri(
     built: &CompiledResource,
-    written: &Spanned<Resource>,
+    resource: &Spanned<Resource>,
     uris: &mut IndexMap<String, Location>,
     compiler: &mut Compiler<'_>,
 ) -> bool {
-    let at = written.uri.as_ref().map_or(written.location, |uri| uri.location);
-    let key = built.template.key();
-    match uris.get(&key) {
-        Some(first) => {
-            compiler
-                .error(Code::Duplicate, at, format!("duplicate resource URI `{}`", built.template.as_str()))
-                .note(first.span(), "first used here");
-            false
-        }
-        None => {
-            uris.insert(key, at);
-            true
-        }
-    }
+    let at = resource.uri.as_ref().map_or(resource.location, |uri| uri.location);
+    let message = format!("duplicate resource URI `{}`", built.template.as_str());
+    claim(uris, built.template.key(), at, message, "first used here", compiler)
 }
 
 /// Names of resources are for display: they only must not be empty.

@@ -24,8 +24,7 @@ pub(super) fn check_sources(
         if is_circular(resource, resource.completed_variable(completion, argument), resources) {
             let message = format!("cyclic completion: `{}` completes itself", *completion.name);
             load_context
-                .report
-                .error(Code::Cycle, completion.name.location.span(), message)
+                .error(Code::Cycle, completion.name.location, message)
                 .help("take its values from `glob`, `run` or a list");
         }
     }
@@ -38,19 +37,18 @@ fn report_no_variable(completion: &ResourceCompletion, resource: &CompiledResour
         (_, []) => {
             let message = format!("resource `{name}` has no completed variables");
             let help = "write a `root`, variables in its `file`, or a `complete`";
-            load_context.report.error(Code::UnknownVariable, completion.name.location.span(), message).help(help);
+            load_context.error(Code::UnknownVariable, completion.name.location, message).help(help);
         }
         (Some(variable), _) => {
             let message = format!("unknown completed variable `{}` of resource `{name}`", **variable);
-            let error = load_context.report.error(Code::UnknownVariable, variable.location.span(), message);
-            error.did_you_mean(variable, variable.location.span(), completed);
+            let error = load_context.error(Code::UnknownVariable, variable.location, message);
+            error.did_you_mean(variable, completed);
         }
         (None, several) => {
             let message = format!("ambiguous variable of resource `{name}`");
             let each: Vec<String> = several.iter().map(|variable| format!("`variable: {variable}`")).collect();
             load_context
-                .report
-                .error(Code::Conflict, completion.name.location.span(), message)
+                .error(Code::Conflict, completion.name.location, message)
                 .help(format!("write {}", each.join(" or ")));
         }
     }
@@ -67,7 +65,7 @@ fn check_uri(
     let Some(other) = names.find(|name| *name != variable && resource.inputs.requires(name)) else { return };
     if completion.uri {
         let message = format!("cannot complete the URI of `{}`: it also requires `{other}`", *completion.name);
-        let error = load_context.report.error(Code::Conflict, completion.name.location.span(), message);
+        let error = load_context.error(Code::Conflict, completion.name.location, message);
         error.help("remove `uri`, and build the URI from several arguments");
     }
 }
@@ -94,14 +92,6 @@ pub(super) struct ResourceLookup<'a> {
     pub(super) routes: &'a Routes,
 }
 
-/// A file that is offered but cannot be read under the URI built from its path.
-struct UnreadableFile<'a> {
-    path: String,
-    uri: String,
-    /// The resource that should serve it.
-    resource: &'a CompiledResource,
-}
-
 impl<'a> ResourceLookup<'a> {
     /// Warns of the first offered file of each glob that cannot be read under its URIs.
     pub(super) fn check_sources(
@@ -113,20 +103,18 @@ impl<'a> ResourceLookup<'a> {
         for (argument, source) in owner.sources {
             let CompletionSource::Files(files) = &source.source else { continue };
             let paths = files.paths().into_iter().take(MAX_COMPLETION_VALUES);
-            let mut unreadable = paths.filter_map(|path| self.find_unreadable(path, &|path| uris_with(argument, path)));
-            let Some(UnreadableFile { path, uri, resource }) = unreadable.next() else { continue };
+            let mut unreadable = paths.flat_map(|path| {
+                uris_with(argument, &path).into_iter().filter_map(move |uri| {
+                    let Some(Route::Resource(nth, values)) = self.routes.find(&uri) else { return None };
+                    let resource = self.resources.get(nth).filter(|resource| !resource.file_exists(&values))?;
+                    Some((path.clone(), uri, resource))
+                })
+            });
+            let Some((path, uri, resource)) = unreadable.next() else { continue };
             let message = format!("completion `{path}` leads to unreadable resource `{uri}`");
-            let error = load_context.report.warning(Code::UnknownReference, files.at.span(), message);
+            let error = load_context.warning(Code::UnknownReference, files.at, message);
             error.help(suggest_fix(resource, owner, argument));
         }
-    }
-
-    fn find_unreadable(self, path: String, uris_of: &dyn Fn(&str) -> Vec<String>) -> Option<UnreadableFile<'a>> {
-        uris_of(&path).into_iter().find_map(|uri| {
-            let Some(Route::Resource(nth, values)) = self.routes.find(&uri) else { return None };
-            let resource = self.resources.get(nth).filter(|resource| !resource.file_exists(&values))?;
-            Some(UnreadableFile { path: path.clone(), uri, resource })
-        })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::catalog::build::call_check;
-use crate::catalog::entry::entry_references::{EntryId, KnownEntries, ReferenceCollector};
+use crate::catalog::entry::entry_references::{EntryId, KnownEntries};
 use crate::catalog::inputs::Inputs;
 use crate::catalog::listing::Lists;
 use crate::catalog::routes::{Route, Routes};
@@ -58,9 +58,7 @@ impl CatalogBuilder<'_> {
                 resource_exists: &has,
                 uris: &uris,
                 uri_beginnings: &uri_beginnings,
-                tools,
-                prompts,
-                resources,
+                names: [("tool", tools), ("prompt", prompts), ("resource", resources)],
             };
             references.check(&known, load_context);
         }
@@ -69,7 +67,9 @@ impl CatalogBuilder<'_> {
     /// The names that entries of a pack can call: its own, and those of imported packs.
     fn reachable_names(&self, number: usize) -> EntryNames {
         let mut reach = EntryNames::default();
-        for (other, own) in self.names_by_pack.iter().enumerate().filter(|(other, _)| self.imports(number, *other)) {
+        let importer = |pack: &usize| self.pack_nodes.get(*pack).and_then(|pack| pack.importer);
+        let is_imported = |inner: usize| std::iter::successors(Some(inner), importer).any(|pack| pack == number);
+        for (other, own) in self.names_by_pack.iter().enumerate().filter(|(other, _)| is_imported(*other)) {
             let (Some(PackNode { pack_context, .. }), Some(inner)) =
                 (self.pack_nodes.get(number), self.pack_nodes.get(other))
             else {
@@ -86,12 +86,6 @@ impl CatalogBuilder<'_> {
         reach
     }
 
-    /// Whether a pack is another or imports it, directly or indirectly.
-    fn imports(&self, outer: usize, inner: usize) -> bool {
-        let importer = |pack: &usize| self.pack_nodes.get(*pack).and_then(|pack| pack.importer);
-        std::iter::successors(Some(inner), importer).any(|pack| pack == outer)
-    }
-
     /// Checks the arguments that steps and tests pass to entries.
     pub(super) fn check_calls(&self, load_context: &mut LoadContext) {
         // An entry that is missing without an error lacks a grant.
@@ -99,7 +93,7 @@ impl CatalogBuilder<'_> {
         for (number, (references, PackNode { pack_context, .. })) in
             self.references.iter().zip(&self.pack_nodes).enumerate()
         {
-            for call in references.calls() {
+            for call in &references.calls {
                 match self.find_inputs(&call.entry_id, &pack_context.prefix.qualify(call.entry_id.name())) {
                     Some(inputs) => call_check::check(call, inputs, load_context),
                     None if all_sound && number == 0 => call_check::report_not_granted(call, load_context),
@@ -115,20 +109,20 @@ impl CatalogBuilder<'_> {
         if hidden().next().is_none() {
             return;
         }
-        let called: HashSet<&str> =
-            self.references.first().into_iter().flat_map(ReferenceCollector::called_tools).collect();
+        let calls = self.references.first().into_iter().flat_map(|references| &references.calls);
+        let calls = calls.filter(|call| call.has_templates && call.entry_id.is_tool());
+        let called: HashSet<&str> = calls.map(|call| call.entry_id.name()).collect();
         for name in hidden().map(|tool| &tool.listing.name).filter(|name| !called.contains(name.as_str())) {
             let Some(at) = self.tool_locations.get(name) else { continue };
             load_context
-                .report
-                .warning(Code::Unused, at.span(), format!("unused hidden tool `{name}`: no step calls it"))
+                .warning(Code::Unused, *at, format!("unused hidden tool `{name}`: no step calls it"))
                 .help(format!("call it in a step, as `tool: {name}`, or remove `hidden`"));
         }
     }
 
     fn find_inputs(&self, entry_id: &EntryId, name: &str) -> Option<&Inputs> {
         if entry_id.is_resource() {
-            return self.resources.iter().find(|resource| resource.key == name).map(|found| &found.inputs);
+            return self.resources.iter().find(|resource| resource.key == name).map(|resource| &resource.inputs);
         }
         match entry_id.is_tool() {
             true => self.tools.get(name).map(|tool| &tool.inputs),

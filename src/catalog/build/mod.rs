@@ -22,8 +22,8 @@ use crate::catalog::clients::client_checks::{self, LintedServer};
 use crate::catalog::entry::entry_references::{EntryId, ReferenceCollector};
 use crate::catalog::entry::{PackContext, pack_names};
 use crate::catalog::listing::mcp_apps;
-use crate::catalog::listing::{Lists, ServerInfo};
-use crate::catalog::prompt::prompt_reuse::{PackKey, PromptKey};
+use crate::catalog::listing::{Lists, ResourceTemplateListing, ServerInfo};
+use crate::catalog::prompt::prompt_reuse::PackKey;
 use crate::catalog::prompt::{CompiledPrompt, PromptParts};
 use crate::catalog::resource::CompiledResource;
 use crate::catalog::routes::{DeclaredUri, ListedResource, Route, Routes, warn_of_overlaps};
@@ -36,7 +36,7 @@ use crate::catalog::{Catalog, ServerSettings};
 use crate::compile::{Compiler, GrantUse, LoadContext, LoadCoverage, LoadDependencies, PartKind, SandboxUse};
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::load::{EntryFile, LoadedPack, LoadedPacks, ParsedFiles};
-use crate::manifest::{Prompt, Skills};
+use crate::manifest::Prompt;
 use crate::redact::{Redactor, SECRET_PLACEHOLDER};
 use crate::template::CoverageMarker;
 use crate::uri::UriTemplate;
@@ -203,7 +203,11 @@ impl CatalogBuilder<'_> {
         compiler.scope_shape = pack_context.names.clone();
         pack.pack.connections.iter().for_each(|(name, written)| check_connection(name, written, &mut compiler));
         pack.pack.folders.iter().for_each(|(name, written)| check_folder(name, written, &mut compiler));
-        pack.manifest.skills.iter().for_each(|written| self.add_skills(written, &pack_context, &mut compiler));
+        if let Some(skills) = &pack.manifest.skills {
+            self.skills.add_pack(skills, &pack_context, &mut compiler);
+            let at = skills.dir.as_ref().map_or(skills.location, |dir| dir.location);
+            self.claim_skill_uris(at, &pack_context, &mut compiler);
+        }
         self.names_by_pack.push(entry_names);
         self.pack_nodes.push(PackNode { pack_context, importer: pack.importer });
         self.references.push(references);
@@ -279,8 +283,10 @@ impl CatalogBuilder<'_> {
         let (building, is_first) = start_entry(name, pack_build, compiler, &mut self.prompt_locations);
         building.references.record_run(EntryId::prompt(name), prompt.run.as_ref());
         building.references.record_completions(&EntryId::prompt(name), &prompt.arguments);
-        let parts = match self.earlier_prompt(&qualified, key) {
-            Some(earlier) => Some(earlier),
+        // The prompt of the earlier catalog that the same source made.
+        let earlier = self.earlier.and_then(|earlier| earlier.prompts.get(&qualified));
+        let parts = match earlier.filter(|earlier| key.is_some() && earlier.key == key) {
+            Some(earlier) => Some(earlier.parts.clone()),
             None => {
                 let before = building.compiler.load_context.counts();
                 let built = PromptParts::build(prompt, building);
@@ -296,22 +302,9 @@ impl CatalogBuilder<'_> {
         }
     }
 
-    /// The prompt of the earlier catalog that the same source made.
-    fn earlier_prompt(&self, name: &str, key: Option<PromptKey>) -> Option<Arc<PromptParts>> {
-        let earlier = self.earlier?.prompts.get(name)?;
-        (key.is_some() && earlier.key == key).then(|| earlier.parts.clone())
-    }
-
     fn insert_prompt(&mut self, parts: Arc<PromptParts>, pack_context: &Arc<PackContext>) {
         let name = parts.listing.name.clone();
         self.prompts.insert(name, CompiledPrompt { parts, pack_context: pack_context.clone() });
-    }
-
-    /// Adds the skills of a pack. Each of their files is a resource, whose URI must be unique.
-    fn add_skills(&mut self, written: &Spanned<Skills>, pack_context: &Arc<PackContext>, compiler: &mut Compiler<'_>) {
-        self.skills.add_pack(written, pack_context, compiler);
-        let at = written.dir.as_ref().map_or(written.location, |dir| dir.location);
-        self.claim_skill_uris(at, pack_context, compiler);
     }
 
     /// Runs the checks that need all entries, and creates the catalog.
@@ -373,7 +366,10 @@ impl CatalogBuilder<'_> {
     /// Hides the secrets of all packs, but not in the names of entries.
     fn redactor(&self, lists: &Lists) -> Redactor {
         // What is found in folders is named by whoever writes there.
-        let declared = self.resources.iter().flat_map(CompiledResource::declared_names);
+        let declared = self
+            .resources
+            .iter()
+            .flat_map(|resource| [resource.template.as_str().to_owned(), resource.info.name.clone()]);
         Redactor::clone(&self.secrets).with_public_names(lists.names().chain(declared))
     }
 
@@ -404,24 +400,24 @@ impl CatalogBuilder<'_> {
             })
         });
         let files = files.into_iter().map(|listing| ListedResource { listing, resource: None, in_root_pack: false });
+        let templates = self.resources.iter().filter(|resource| !resource.template.is_literal());
+        let resource_templates = templates.map(|resource| ResourceTemplateListing {
+            uri_template: resource.template.as_str().to_owned(),
+            info: resource.info.clone(),
+        });
         Lists {
             tools: self.tools.values().filter(|tool| !tool.is_hidden).map(|tool| tool.listing.clone()).collect(),
             prompts: self.prompts.values().map(|prompt| prompt.listing.clone()).collect(),
             resources: routes.retain_reachable(from_resources.chain(files).collect()),
             skills,
-            resource_templates: self.resources.iter().filter_map(CompiledResource::template_listing).collect(),
+            resource_templates: resource_templates.collect(),
         }
     }
 }
 
 /// The names of all steps of a pack.
 fn step_actions(pack: &LoadedPack) -> StepActions<'_> {
-    let runs = pack.entry_files.iter().flat_map(|file| {
-        let tools = file.entries.tools.values().filter_map(|tool| tool.run.as_ref());
-        let prompts = file.entries.prompts.values().filter_map(|prompt| prompt.run.as_ref());
-        let resources = file.entries.resources.values().filter_map(|resource| resource.run.as_ref());
-        tools.chain(prompts).chain(resources)
-    });
+    let runs = pack.entry_files.iter().flat_map(|file| file.entries.runs());
     let mut actions = StepActions::new();
     runs.flat_map(|run| run.actions_by_id()).for_each(|(id, action)| actions.entry(id).or_default().push(action));
     actions

@@ -53,12 +53,7 @@ pub(in crate::catalog) fn check(
     if subjects.into_iter().filter(|there| *there).count() != 1 {
         compiler.not_exactly_one(name.location, "`prompt`, `tool`, `resource`").help("write one test for each");
     } else {
-        record_calls(test, references);
-        test.tool.iter().for_each(|tool| references.record_entry(EntryId::tool(tool), tool.location));
-        test.prompt.iter().for_each(|prompt| references.record_entry(EntryId::prompt(prompt), prompt.location));
-        test.resource
-            .iter()
-            .for_each(|resource| references.record_entry(EntryId::resource(resource), resource.location));
+        record_entry(test, references);
         record_uris(test, references);
     }
     check_expectations(name, test, compiler);
@@ -103,17 +98,18 @@ fn check_expect(expect: &Spanned<Expect>, compiler: &mut Compiler<'_>) {
     }
 }
 
-/// Notes the arguments of a test and its cases, unless it expects an error.
-fn record_calls(test: &Test, references: &mut ReferenceCollector) {
+/// Notes the entry of a test, and the arguments of its cases, unless an error is expected.
+fn record_entry(test: &Test, references: &mut ReferenceCollector) {
     let tool = test.tool.as_ref().map(|tool| (EntryId::tool(tool), tool.location));
     let prompt = test.prompt.as_ref().map(|prompt| (EntryId::prompt(prompt), prompt.location));
     let resource = test.resource.as_ref().map(|resource| (EntryId::resource(resource), resource.location));
     let Some((entry_id, at)) = tool.or(prompt).or(resource) else { return };
+    references.references.push((entry_id.clone(), at));
     let none = [Spanned::new(TestCase::default(), at)];
     for case in if test.cases.is_empty() { &none[..] } else { &test.cases } {
         if !expects_error(test.expect.as_ref()) && !expects_error(case.expect.as_ref()) {
             let arguments = merge_arguments(&test.arguments, &case.arguments);
-            references.record_call(DeclaredCall { entry_id: entry_id.clone(), at, arguments, has_templates: false });
+            references.calls.push(DeclaredCall { entry_id: entry_id.clone(), at, arguments, has_templates: false });
         }
     }
 }
@@ -125,7 +121,7 @@ fn record_uris(test: &Test, references: &mut ReferenceCollector) {
     }
     let cases = test.cases.iter().filter(|case| !expects_error(case.expect.as_ref()));
     let uris = test.uri.iter().chain(cases.filter_map(|case| case.uri.as_ref()));
-    uris.for_each(|uri| references.record_uri(uri.clone()));
+    references.uris.extend(uris.cloned());
 }
 
 fn expects_error(expect: Option<&Spanned<Expect>>) -> bool {
@@ -149,7 +145,7 @@ fn check_mocks(mocks: &NamedMap<Spanned<Json>>, compiler: &mut Compiler<'_>, ste
             compiler
                 .error(Code::UnknownReference, name.location, format!("unknown action or step `{}`", name.value))
                 .help("write `exec`, `script`, `http`, `file`, `ask`, or the `id` of a step")
-                .did_you_mean(name, name.location.span(), unmocked);
+                .did_you_mean(name, unmocked);
             continue;
         }
         match parse_mock(name, value, steps) {
@@ -181,7 +177,7 @@ fn report_mock(name: &Spanned<String>, value: &Spanned<Json>, error: &MockError,
         Some(key) => {
             let at = documents.key_at(value.location, &error.pointer);
             let diagnostic = compiler.error(Code::UnknownKey, at, format!("unknown key `{key}`"));
-            diagnostic.did_you_mean(key, at.span(), error.keys.iter().copied());
+            diagnostic.did_you_mean(key, error.keys.iter().copied());
             if diagnostic.help.is_none() {
                 diagnostic.help(format!("a mock of `{}` has {}", name.value, quote_names(error.keys)));
             }
@@ -203,7 +199,7 @@ fn check_variables<'v>(names: impl Iterator<Item = &'v String>, value: &Spanned<
     for name in names.filter(|name| !is_variable_of_tests(name) && !declared.contains(name)) {
         let at = compiler.load_context.documents.key_at(value.location, &pointer::join("", name));
         let diagnostic = compiler.error(Code::UnknownReference, at, format!("undeclared variable `{name}`"));
-        diagnostic.did_you_mean(name, at.span(), declared.iter().map(String::as_str));
+        diagnostic.did_you_mean(name, declared.iter().map(String::as_str));
         if diagnostic.help.is_none() {
             diagnostic.help(format!("declare it at the top of the manifest: `env: {{ {name}: {{}} }}`"));
         }

@@ -10,7 +10,7 @@ use crate::compile::LoadContext;
 use crate::diagnostic::{Code, FileId, SourceMap, Span};
 use crate::files::normalize;
 use crate::load::{EntryFile, LoadedPack};
-use crate::manifest::{Arguments, Fragment};
+use crate::manifest::Arguments;
 use crate::value_types::TextOrFile;
 use crate::yaml::{Location, Spanned};
 
@@ -39,7 +39,7 @@ pub(in crate::catalog) fn warn(packs: &[LoadedPack], load_context: &mut LoadCont
         pack.entry_files.iter().for_each(|file| entries(file, &shared, &mut unused));
     }
     for UnusedName { span, message, help } in unused {
-        load_context.report.warning(Code::Unused, span, message).help(help);
+        load_context.warning(Code::Unused, span, message).help(help);
     }
 }
 
@@ -83,7 +83,7 @@ fn variables(pack: &LoadedPack, sources: &SourceMap, unused: &mut Vec<UnusedName
 fn script_spans(pack: &LoadedPack, sources: &SourceMap) -> Vec<Span> {
     let mut spans = Vec::new();
     for file in &pack.entry_files {
-        for text in runs(&file.entries).flat_map(|run| run.script_texts()) {
+        for text in file.entries.runs().flat_map(|run| run.script_texts()) {
             match &text.value {
                 TextOrFile::Text(_) => spans.push(text.location.span()),
                 TextOrFile::File(named) => spans.extend(named.file.iter().filter_map(|path| {
@@ -97,14 +97,6 @@ fn script_spans(pack: &LoadedPack, sources: &SourceMap) -> Vec<Span> {
         }
     }
     spans
-}
-
-/// The runs of the entries of a file.
-fn runs(entries: &Fragment) -> impl Iterator<Item = &Spanned<Run>> {
-    let tools = entries.tools.values().filter_map(|tool| tool.run.as_ref());
-    let prompts = entries.prompts.values().filter_map(|prompt| prompt.run.as_ref());
-    let resources = entries.resources.values().filter_map(|resource| resource.run.as_ref());
-    tools.chain(prompts).chain(resources)
 }
 
 fn partials(pack: &LoadedPack, sources: &SourceMap, unused: &mut Vec<UnusedName>) {
@@ -170,7 +162,8 @@ fn entries(file: &EntryFile, shared: &SharedTexts<'_>, unused: &mut Vec<UnusedNa
         let Some(text) = text_of(shared.sources, at.file()) else { continue };
         let is_aliased = match aliased {
             Some((file, is_aliased)) if file == at.file() => is_aliased,
-            _ => has_aliases(text),
+            // A part of the file may be used in the place of another.
+            _ => [": *", "- *", "[*", ", *"].iter().any(|alias| text.contains(alias)),
         };
         aliased = Some((at.file(), is_aliased));
         if is_aliased {
@@ -183,11 +176,6 @@ fn entries(file: &EntryFile, shared: &SharedTexts<'_>, unused: &mut Vec<UnusedNa
         arguments.iter().for_each(|arguments| entry.arguments(arguments, unused));
         run.iter().for_each(|run| entry.steps(run, unused));
     }
-}
-
-/// Whether a part of a file may stand for another.
-fn has_aliases(text: &str) -> bool {
-    [": *", "- *", "[*", ", *"].iter().any(|alias| text.contains(alias))
 }
 
 /// What may use every argument.

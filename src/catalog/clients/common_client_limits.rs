@@ -26,8 +26,7 @@ pub(in crate::catalog) fn warn_of_long_names(
                 server.name, tool.name
             );
             load_context
-                .report
-                .warning(Code::ClientCompatibility, place.span(), message)
+                .warning(Code::ClientCompatibility, place, message)
                 .help("shorten the name of the server or of the tool");
         }
     }
@@ -41,8 +40,7 @@ pub(in crate::catalog) fn warn_of_many_tools(lists: &Lists, at: Location, load_c
             lists.tools.len()
         );
         load_context
-            .report
-            .warning(Code::ClientCompatibility, at.span(), message)
+            .warning(Code::ClientCompatibility, at, message)
             .help("split the server, or turn tools into prompts or resources");
     }
 }

@@ -89,21 +89,23 @@ impl RefusedSchema {
 
 /// The schemas in a schema: their place in words, and whether each is that of a property.
 fn subschemas<'s>(place: &str, schema: &'s Map<String, Value>) -> Vec<(String, &'s Map<String, Value>, bool)> {
-    let mut found = Vec::new();
+    let mut subschemas = Vec::new();
     for (key, value) in schema {
         match (key.as_str(), value) {
             ("properties" | "$defs" | "definitions", Value::Object(named)) => {
                 let inner = named
                     .iter()
                     .filter_map(|(name, inner)| Some((format!("`{name}`"), inner.as_object()?, key == "properties")));
-                found.extend(inner);
+                subschemas.extend(inner);
             }
-            ("items" | "additionalProperties", Value::Object(inner)) => found.push((place.to_owned(), inner, false)),
+            ("items" | "additionalProperties", Value::Object(inner)) => {
+                subschemas.push((place.to_owned(), inner, false))
+            }
             ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(parts)) => {
-                found.extend(parts.iter().filter_map(|part| Some((place.to_owned(), part.as_object()?, false))));
+                subschemas.extend(parts.iter().filter_map(|part| Some((place.to_owned(), part.as_object()?, false))));
             }
             _ => {}
         }
     }
-    found
+    subschemas
 }

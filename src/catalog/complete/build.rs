@@ -34,7 +34,10 @@ pub(in crate::catalog) fn compile_sources(
             }
             None => Some(choices),
         };
-        let matching = argument.complete.as_ref().map(|complete| matching_of(complete)).unwrap_or_default();
+        let matching = match argument.complete.as_deref() {
+            Some(Complete::From(from)) => from.matching.unwrap_or_default(),
+            Some(Complete::List(_)) | None => CompletionMatch::default(),
+        };
         sources = sources.zip(source).map(|(mut sources, source)| {
             sources.extend(source.map(|source| (name.value.clone(), Completion { source, matching })));
             sources
@@ -54,13 +57,6 @@ fn warn_of_rejected_values(
     for value in values.iter().filter(|value| !inputs.accepts(name, &value.value.0)) {
         let message = format!("unused completion `{}`: `{name}` does not accept it", value.value.0);
         compiler.warning(Code::Unused, value.location, message);
-    }
-}
-
-fn matching_of(complete: &Complete) -> CompletionMatch {
-    match complete {
-        Complete::List(_) => CompletionMatch::default(),
-        Complete::From(from) => from.matching.unwrap_or_default(),
     }
 }
 
@@ -84,7 +80,7 @@ fn compile_source(
             let (name, variable) = (name.clone(), from.variable.clone());
             Some(CompletionSource::Resource(ResourceCompletion { name, variable, uri: from.uri == Some(true) }))
         }
-        (None, None, Some(written)) => compile_run(from, written, compiler),
+        (None, None, Some(run)) => compile_run(from, run, compiler),
         (None, None, None) if from.matching.is_some() => choices.or_else(|| {
             let key = compiler.key_location(complete.location, "match");
             compiler.error(Code::Conflict, key, "`match` without values to match").help(FORMS_HELP);
@@ -156,12 +152,12 @@ fn compile_files(pattern: &Spanned<String>, from: &CompleteBody, compiler: &mut 
 }
 
 /// Resolves an existing folder of the pack.
-fn resolve_folder(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<PathBuf> {
-    let path = compiler.resolve_path(written, written.location)?;
+fn resolve_folder(folder: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<PathBuf> {
+    let path = compiler.resolve_path(folder, folder.location)?;
     match compiler.pack.folder.stat(&path) {
         Ok(stat) if stat.is_dir => Some(path),
         _ => {
-            compiler.report_missing_path(written, written.location, format!("no such folder: `{}`", written.value));
+            compiler.report_missing_path(folder, folder.location, format!("no such folder: `{}`", folder.value));
             None
         }
     }

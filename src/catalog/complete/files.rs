@@ -24,20 +24,19 @@ impl GlobFiles {
     /// The paths; none if there are too many.
     pub(in crate::catalog) fn paths(&self) -> Vec<String> {
         let entries = self.folder.walk(&self.globs, MAX_COMPLETED_FILES).unwrap_or_default();
-        entries.iter().map(|entry| self.offered_path(Path::new(&entry.path))).collect()
+        let offered = |path: &Path| {
+            let path = path.strip_prefix(&self.base).unwrap_or(path);
+            if self.stem {
+                path.with_extension("").to_string_lossy().into_owned()
+            } else {
+                path.to_string_lossy().into_owned()
+            }
+        };
+        entries.iter().map(|entry| offered(Path::new(&entry.path))).collect()
     }
 
     /// Whether there is any at all.
     pub(super) fn has_any(&self) -> bool {
         self.folder.walk(&self.globs, 0).map_or(true, |entries| !entries.is_empty())
-    }
-
-    fn offered_path(&self, path: &Path) -> String {
-        let path = path.strip_prefix(&self.base).unwrap_or(path);
-        if self.stem {
-            path.with_extension("").to_string_lossy().into_owned()
-        } else {
-            path.to_string_lossy().into_owned()
-        }
     }
 }

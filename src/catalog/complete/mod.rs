@@ -141,12 +141,12 @@ async fn run_source(
     };
     match (body, select) {
         (OutcomeBody::Json(json, _), Some(select)) => {
-            let found = budget.run(|| select.apply(&json)).ok()?.ok()?;
-            if let Some(hint) = select.hint(&json, &found) {
+            let selected = budget.run(|| select.apply(&json)).ok()?.ok()?;
+            if let Some(hint) = select.hint(&json, &selected) {
                 let hint = format!("`select` of a completion of `{}`: {hint}", query.argument);
                 query.entry_context.call.world.hint_to_author(&hint);
             }
-            Some(json_texts(&found))
+            Some(json_texts(&selected))
         }
         (OutcomeBody::Json(json, _), None) => Some(json_texts(&json)),
         (OutcomeBody::Text(text), None) => {

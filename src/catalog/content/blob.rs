@@ -89,7 +89,17 @@ impl CompiledBlob {
     pub(in crate::catalog) fn render(&self, scope: &Scope) -> Result<String, Refusal> {
         match self {
             CompiledBlob::Fixed(fixed) => Ok(fixed.0.clone()),
-            CompiledBlob::Base64(template, key) => Ok(template.render(scope).map_err(|error| in_key(error, key))?.0),
+            CompiledBlob::Base64(template, key) => {
+                let in_key = |error| {
+                    let of_value = matches!(error, RenderError::Refused { .. });
+                    let mut refusal = Refusal::from(error);
+                    if of_value {
+                        refusal.message = format!("invalid `{key}`: {}", refusal.message);
+                    }
+                    refusal
+                };
+                Ok(template.render(scope).map_err(in_key)?.0)
+            }
             CompiledBlob::Text(template) => {
                 let text = template.render(scope)?.0;
                 scope.budget().hold(text.len() / 3 * 4)?;
@@ -97,14 +107,4 @@ impl CompiledBlob {
             }
         }
     }
-}
-
-/// Names the key in an error about its value.
-fn in_key(error: RenderError, key: &str) -> Refusal {
-    let of_value = matches!(error, RenderError::Refused { .. });
-    let mut refusal = Refusal::from(error);
-    if of_value {
-        refusal.message = format!("invalid `{key}`: {}", refusal.message);
-    }
-    refusal
 }

@@ -4,10 +4,12 @@ use crate::catalog::content::blob::ByteSource;
 use crate::catalog::content::pack_file::{self, PackFile};
 use crate::catalog::entry::entry_references::ReferenceCollector;
 use crate::catalog::listing::icons::{check_icons, listed_icons};
-use crate::catalog::listing::{Annotations, Object, ResourceInfo, ResourceListing};
+use crate::catalog::listing::{Annotations, ResourceInfo, ResourceListing};
 use crate::catalog::none_if_invalid;
-use crate::catalog::result::call_result::{EmbeddedBlock, ResultBlock, ResultContents, TextBlock, TextOrBlob};
-use crate::catalog::result::media_block::{BlockNotes, contents_type, media_block};
+use crate::catalog::result::call_result::{
+    BlockNotes, EmbeddedBlock, ResultBlock, ResultContents, TextBlock, TextOrBlob,
+};
+use crate::catalog::result::media_block::{contents_type, media_block};
 use crate::catalog::result::refusal::Refusal;
 use crate::compile::{Compiler, Exposure, MAX_FILE_BYTES, MimeType, check_mime_type};
 use crate::diagnostic::Code;
@@ -22,8 +24,7 @@ const SIGNATURE_BYTES: u64 = 16;
 /// A compiled block of content.
 pub(in crate::catalog) struct CompiledBlock {
     kind: BlockKind,
-    annotations: Option<Annotations>,
-    meta: Option<Object>,
+    notes: BlockNotes,
     when: Option<Template<ConditionSlot>>,
     each: Option<Vec<String>>,
 }
@@ -69,21 +70,10 @@ pub(in crate::catalog) enum RenderedBlock {
     /// A resource of this server that has yet to be read.
     ServerResource {
         uri: String,
-        annotations: Option<Annotations>,
-        meta: Option<Object>,
+        notes: BlockNotes,
     },
     /// A link whose missing description the catalog may know.
     Link(Box<ResourceListing>),
-}
-
-impl RenderedBlock {
-    /// The block, where nothing has to be looked up.
-    pub(in crate::catalog) fn into_block(self) -> Option<ResultBlock> {
-        match self {
-            RenderedBlock::Block(block) => Some(block),
-            _ => None,
-        }
-    }
 }
 
 impl CompiledBlock {
@@ -98,8 +88,7 @@ impl CompiledBlock {
                 let text = compiler.message_text(&Spanned::new(text.clone(), block.location))?;
                 return Some(CompiledBlock {
                     kind: BlockKind::Text(text),
-                    annotations: None,
-                    meta: None,
+                    notes: BlockNotes::default(),
                     when: None,
                     each: None,
                 });
@@ -121,7 +110,7 @@ impl CompiledBlock {
         let each = none_if_invalid(each)?.map(|(path, _)| path);
         let when = none_if_invalid(when)?;
         let annotations = keys.annotations.as_ref().map(|written| listed_annotations(written, compiler));
-        Some(CompiledBlock { kind: kind?, annotations, meta: keys.meta.clone(), when, each })
+        Some(CompiledBlock { kind: kind?, notes: BlockNotes { annotations, meta: keys.meta.clone() }, when, each })
     }
 
     /// The URI of the resource that it embeds or links to each time.
@@ -160,25 +149,25 @@ impl CompiledBlock {
         {
             return Ok(());
         }
-        let (annotations, meta) = (self.annotations.clone(), self.meta.clone());
+        let notes = self.notes.clone();
         let block = match &self.kind {
-            BlockKind::Text(text) => ResultBlock::Text(TextBlock { text: text.render(scope)?.0, annotations, meta }),
+            BlockKind::Text(text) => ResultBlock::Text(TextBlock { text: text.render(scope)?.0, notes }),
             BlockKind::Image(media) | BlockKind::Audio(media) => {
                 let usual = if matches!(self.kind, BlockKind::Image(_)) { "image/png" } else { "audio/wav" };
-                let block = media.render(usual, scope, BlockNotes { annotations, meta })?;
+                let block = media.render(usual, scope, notes)?;
                 rendered.extend(block.map(RenderedBlock::Block));
                 return Ok(());
             }
             BlockKind::ServerResource(uri) => {
                 let uri = uri.render(scope)?.0;
-                rendered.push(RenderedBlock::ServerResource { uri, annotations, meta });
+                rendered.push(RenderedBlock::ServerResource { uri, notes });
                 return Ok(());
             }
             BlockKind::EmbeddedResource(inline) => {
-                ResultBlock::Resource(EmbeddedBlock { resource: inline.render(scope)?, annotations, meta })
+                ResultBlock::Resource(EmbeddedBlock { resource: inline.render(scope)?, notes })
             }
             BlockKind::ResourceLink(link) => {
-                rendered.push(RenderedBlock::Link(Box::new(link.render(scope, annotations, meta)?)));
+                rendered.push(RenderedBlock::Link(Box::new(link.render(scope, notes)?)));
                 return Ok(());
             }
         };
@@ -226,12 +215,7 @@ impl CompiledEmbedded {
 }
 
 impl CompiledLink {
-    fn render(
-        &self,
-        scope: &Scope,
-        annotations: Option<Annotations>,
-        meta: Option<Object>,
-    ) -> Result<ResourceListing, Refusal> {
+    fn render(&self, scope: &Scope, notes: BlockNotes) -> Result<ResourceListing, Refusal> {
         let text = |template: &Option<Template<TextSlot>>| {
             template.as_ref().map(|template| template.render(scope)).transpose()
         };
@@ -241,8 +225,8 @@ impl CompiledLink {
             description: text(&self.description)?.map(|text| text.0),
             mime_type: render_mime_type(self.mime_type.as_ref(), scope)?,
             icons: listed_icons(self.body.icons.as_deref()),
-            annotations,
-            meta,
+            annotations: notes.annotations,
+            meta: notes.meta,
         };
         Ok(ResourceListing { uri: self.uri.render(scope)?.0, info, size: self.body.size })
     }
@@ -302,20 +286,20 @@ fn check_one_kind(keys: &value_types::BlockBody, at: Location, compiler: &mut Co
 }
 
 fn compile_media(
-    written: &Spanned<value_types::Media>,
+    media: &Spanned<value_types::Media>,
     mime_type: Option<&Spanned<String>>,
     compiler: &mut Compiler<'_>,
 ) -> Option<CompiledMedia> {
-    let source = match &written.value {
+    let source = match &media.value {
         value_types::Media::Path(path) => {
             let mime_type = compile_mime_type(mime_type, compiler);
-            let file = PackFile::compile(&Spanned::new(path.clone(), written.location), compiler)?;
+            let file = PackFile::compile(&Spanned::new(path.clone(), media.location), compiler)?;
             return Some(CompiledMedia { source: ByteSource::File(file), mime_type: mime_type? });
         }
         value_types::Media::Source(source) => source,
     };
     let mime_type = compile_mime_type(source.mime_type.as_ref().or(mime_type), compiler);
-    let source = ByteSource::from_source(&source.blob(), "base64", written.location, compiler);
+    let source = ByteSource::from_source(&source.blob(), "base64", media.location, compiler);
     Some(CompiledMedia { source: source?, mime_type: mime_type? })
 }
 
@@ -336,9 +320,9 @@ fn warn_unless_image(media: &CompiledMedia, at: Location, compiler: &mut Compile
 }
 
 /// Compiles a MIME type, and warns of an invalid one.
-fn compile_mime_type(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) -> Option<Option<MimeType>> {
-    check_mime_type(written.filter(|written| !MimeType::is_template(written)), compiler);
-    MimeType::compile(written, compiler)
+fn compile_mime_type(mime_type: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) -> Option<Option<MimeType>> {
+    check_mime_type(mime_type.filter(|mime_type| !MimeType::is_template(mime_type)), compiler);
+    MimeType::compile(mime_type, compiler)
 }
 
 fn render_mime_type(mime_type: Option<&MimeType>, scope: &Scope) -> Result<Option<String>, RenderError> {
@@ -357,7 +341,7 @@ fn compile_server_uri(
     references: &mut ReferenceCollector,
 ) -> Option<Template<UriSlot>> {
     let template = compiler.template::<UriSlot>(uri, Exposure::Client)?;
-    references.record_uri(uri.clone());
+    references.uris.push(uri.clone());
     Some(template)
 }
 
@@ -401,7 +385,7 @@ fn compile_link(
     check_icons(body.icons.as_deref(), written.location, compiler);
     let template: Option<Template<UriSlot>> = compiler.template(uri, Exposure::Client);
     if template.is_some() {
-        references.record_link(uri.clone());
+        references.links.push(uri.clone());
     }
     let name = compiler.optional_template(body.name.as_ref(), Exposure::Client);
     let title = compiler.optional_template(body.title.as_ref(), Exposure::Client);
@@ -415,17 +399,16 @@ fn each_path(each: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<(Vec
     let path: Vec<String> = each.split('.').map(str::to_owned).collect();
     compiler.record_steps(std::slice::from_ref(&path));
     let head = path.first().cloned().unwrap_or_default();
-    let mut shape =
-        match compiler.scope_shape.get(&head) {
-            Some(shape) => shape.clone(),
-            None => {
-                let known: Vec<String> = compiler.scope_shape.iter().map(str::to_owned).collect();
-                compiler
-                    .error(Code::UnknownVariable, each.location, format!("unknown variable `{head}`"))
-                    .did_you_mean(&head, each.location.span(), known.iter().map(String::as_str));
-                return None;
-            }
-        };
+    let mut shape = match compiler.scope_shape.get(&head) {
+        Some(shape) => shape.clone(),
+        None => {
+            let known: Vec<String> = compiler.scope_shape.iter().map(str::to_owned).collect();
+            compiler
+                .error(Code::UnknownVariable, each.location, format!("unknown variable `{head}`"))
+                .did_you_mean(&head, known.iter().map(String::as_str));
+            return None;
+        }
+    };
     for step in path.iter().skip(1) {
         shape = match &shape {
             Shape::Object(fields) => fields.get(step).cloned().unwrap_or(Shape::Any),
@@ -449,22 +432,22 @@ fn each_path(each: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<(Vec
 
 /// Annotations as clients see them.
 pub(in crate::catalog) fn listed_annotations(
-    written: &value_types::Annotations,
+    annotations: &value_types::Annotations,
     compiler: &mut Compiler<'_>,
 ) -> Annotations {
-    if let Some(priority) = written.priority.as_ref().filter(|priority| !(0.0..=1.0).contains(&priority.value)) {
+    if let Some(priority) = annotations.priority.as_ref().filter(|priority| !(0.0..=1.0).contains(&priority.value)) {
         let message = format!("invalid `priority` `{}`, expected a number from 0 to 1", priority.value);
         compiler.error(Code::BadValue, priority.location, message);
     }
-    if let Some(modified) = &written.last_modified
+    if let Some(modified) = &annotations.last_modified
         && modified.parse::<jiff::Timestamp>().is_err()
     {
         let message = format!("invalid `lastModified` `{}`, expected a date and time", modified.value);
         compiler.error(Code::BadValue, modified.location, message).help("such as `2026-01-31T12:00:00Z`");
     }
     Annotations {
-        audience: written.audience.clone().unwrap_or_default(),
-        priority: written.priority.as_ref().map(|priority| priority.value),
-        last_modified: written.last_modified.as_ref().map(|modified| modified.value.clone()),
+        audience: annotations.audience.clone().unwrap_or_default(),
+        priority: annotations.priority.as_ref().map(|priority| priority.value),
+        last_modified: annotations.last_modified.as_ref().map(|modified| modified.value.clone()),
     }
 }

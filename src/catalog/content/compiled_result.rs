@@ -10,8 +10,7 @@ use crate::catalog::result::refusal::{Refusal, RefusalKind};
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::manifest::ResultSpec;
-use crate::template::{Scope, ScopeShape, Shape, Template, TextSlot, UriSlot};
-use crate::value_types::Json;
+use crate::template::{Scope, Shape, Template, TextSlot, UriSlot};
 use crate::world::{World, excerpt};
 use crate::yaml::Spanned;
 
@@ -58,21 +57,27 @@ pub(in crate::catalog) enum RenderedResult {
 impl CompiledResult {
     /// Compiles a result.
     pub(in crate::catalog) fn compile(
-        written: Option<&Spanned<ResultSpec>>,
+        spec: Option<&Spanned<ResultSpec>>,
         compiler: &mut Compiler<'_>,
         references: &mut ReferenceCollector,
     ) -> Option<CompiledResult> {
-        let Some(written) = written else { return Some(CompiledResult::default()) };
-        if written.text.is_some() && written.content.is_some() {
-            let key = compiler.key_location(written.location, "content");
+        let Some(spec) = spec else { return Some(CompiledResult::default()) };
+        if spec.text.is_some() && spec.content.is_some() {
+            let key = compiler.key_location(spec.location, "content");
             compiler
                 .error(Code::Conflict, key, "expected at most one of `text`, `content`")
                 .help("write the text as a block of `content`");
             return None;
         }
-        let select = written.select.as_ref().map(|select| {
+        let select = spec.select.as_ref().map(|select| {
             let compiled = SelectExpression::compile(select, compiler)?;
-            if let Some(input) = select_input(&compiler.scope_shape) {
+            // Of what an action puts out, the shape is not known.
+            let names = &compiler.scope_shape;
+            let input = match (names.get("steps"), names.get("result")) {
+                (None, Some(_)) => None,
+                (steps, _) => steps.or_else(|| names.get("arguments")).cloned(),
+            };
+            if let Some(input) = input {
                 compiled.warn_of_missing_field(select, &input, compiler);
             }
             Some(compiled)
@@ -86,8 +91,11 @@ impl CompiledResult {
             None => compiler.scope_shape.clone(),
         };
         let (form, structured) = compiler.with_scope_shape(names, |compiler| {
-            let structured = written.structured_content.as_ref().map(|value| compile_structured(value, compiler));
-            (compile_form(written, compiler, references), structured)
+            let structured = spec.structured_content.as_ref().map(|value| {
+                let placed = compiler.json_value(value)?;
+                Some(compiler.json_template(&placed.value, placed.location, Exposure::Client))
+            });
+            (compile_form(spec, compiler, references), structured)
         });
         let structured = none_if_invalid(structured)?;
         Some(CompiledResult { select: none_if_invalid(select)?, form: form?, structured })
@@ -133,9 +141,13 @@ impl CompiledResult {
             None => scope,
         };
         let written = self.structured.as_ref().map(|structured| structured.render(&scope)).transpose()?;
-        let structured = |written: Option<Value>| match written {
-            Some(value) => Some(StructuredValue { value, is_written: true }),
-            None => source_value(selected.as_ref(), &body).map(|value| StructuredValue { value, is_written: false }),
+        let structured = |written: Option<Value>| match (written, &selected, &body) {
+            (Some(value), _, _) => Some(StructuredValue { value, is_written: true }),
+            // The value that a text or blocks were made of.
+            (None, Some(value), _) | (None, None, OutcomeBody::Json(value, _)) => {
+                Some(StructuredValue { value: value.clone(), is_written: false })
+            }
+            _ => None,
         };
         Ok(match &self.form {
             ResultForm::Unchanged => {
@@ -152,39 +164,17 @@ impl CompiledResult {
 }
 
 fn compile_form(
-    written: &ResultSpec,
+    result: &ResultSpec,
     compiler: &mut Compiler<'_>,
     references: &mut ReferenceCollector,
 ) -> Option<ResultForm> {
-    if let Some(text) = &written.text {
+    if let Some(text) = &result.text {
         let text = compiler.resolve_text(text)?;
         return compiler.template(&text, Exposure::Client).map(ResultForm::Text);
     }
-    let Some(content) = &written.content else { return Some(ResultForm::Unchanged) };
+    let Some(content) = &result.content else { return Some(ResultForm::Unchanged) };
     let blocks: Vec<_> = content.iter().map(|block| CompiledBlock::compile(block, compiler, references)).collect();
     blocks.into_iter().collect::<Option<Vec<_>>>().map(ResultForm::Content)
-}
-
-fn compile_structured(value: &Spanned<Json>, compiler: &mut Compiler<'_>) -> Option<JsonTemplate> {
-    let placed = compiler.json_value(value)?;
-    Some(compiler.json_template(&placed.value, placed.location, Exposure::Client))
-}
-
-/// The value that a text or blocks were made of.
-fn source_value(selected: Option<&Value>, body: &OutcomeBody) -> Option<Value> {
-    selected.cloned().or_else(|| match body {
-        OutcomeBody::Json(json, _) => Some(json.clone()),
-        _ => None,
-    })
-}
-
-/// The shape of what `select` of a result is applied to, where it is known: of what an action puts out, it is not.
-fn select_input(names: &ScopeShape) -> Option<Shape> {
-    match (names.get("steps"), names.get("result")) {
-        (Some(steps), _) => Some(steps.clone()),
-        (None, Some(_)) => None,
-        (None, None) => names.get("arguments").cloned(),
-    }
 }
 
 fn apply_select(
@@ -216,12 +206,12 @@ fn apply_select(
         },
     };
     let from = from.unwrap_or(&Value::Null);
-    let found = select.apply(from).map_err(|error| match error {
+    let selected = select.apply(from).map_err(|error| match error {
         SelectError::BudgetExceeded(why) => why.into(),
         error => failed(error.to_string()),
     })?;
-    if let Some(hint) = select.hint(from, &found) {
+    if let Some(hint) = select.hint(from, &selected) {
         author.world.hint_to_author(&format!("`select` in `{}`: {hint}", author.entry_name));
     }
-    Ok(found)
+    Ok(selected)
 }

@@ -30,8 +30,8 @@ pub(in crate::catalog) struct PackFile {
 
 impl PackFile {
     /// Checks that the file exists within the pack.
-    pub(in crate::catalog) fn compile(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<PackFile> {
-        let path = compiler.resolve_file(written, written.location)?;
+    pub(in crate::catalog) fn compile(file: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<PackFile> {
+        let path = compiler.resolve_file(file, file.location)?;
         Some(PackFile { folder: compiler.pack.folder.clone(), path })
     }
 

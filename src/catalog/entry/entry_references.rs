@@ -58,14 +58,16 @@ pub(in crate::catalog) struct DeclaredCall {
 /// What entries of one pack refer to.
 #[derive(Debug, Default)]
 pub(in crate::catalog) struct ReferenceCollector {
-    /// URIs, some of them with `{{…}}`.
-    uris: Vec<Spanned<String>>,
+    /// URIs of this server that are read, some of them with `{{…}}`.
+    pub(in crate::catalog) uris: Vec<Spanned<String>>,
     /// URIs of links, which may lead to other servers.
-    links: Vec<Spanned<String>>,
+    pub(in crate::catalog) links: Vec<Spanned<String>>,
     /// URIs of which clients are notified. A file may yet be written then.
     notified: Vec<Spanned<String>>,
-    references: Vec<(EntryId, Location)>,
-    calls: Vec<DeclaredCall>,
+    /// The entries of the same pack that are named.
+    pub(in crate::catalog) references: Vec<(EntryId, Location)>,
+    /// What entries are given, wherever they are named.
+    pub(in crate::catalog) calls: Vec<DeclaredCall>,
     /// What the run of each entry names, and where.
     runs: BTreeMap<EntryId, Vec<(EntryId, Location)>>,
     /// The entries whose runs ask the client.
@@ -75,37 +77,6 @@ pub(in crate::catalog) struct ReferenceCollector {
 }
 
 impl ReferenceCollector {
-    /// Notes that a URI of this server is read.
-    pub(in crate::catalog) fn record_uri(&mut self, uri: Spanned<String>) {
-        self.uris.push(uri);
-    }
-
-    /// Notes that a URI is linked to.
-    pub(in crate::catalog) fn record_link(&mut self, uri: Spanned<String>) {
-        self.links.push(uri);
-    }
-
-    /// Notes that an entry of the same pack is named.
-    pub(in crate::catalog) fn record_entry(&mut self, entry_id: EntryId, at: Location) {
-        self.references.push((entry_id, at));
-    }
-
-    /// Notes what an entry is given.
-    pub(in crate::catalog) fn record_call(&mut self, call: DeclaredCall) {
-        self.calls.push(call);
-    }
-
-    /// What entries are given, wherever they are named.
-    pub(in crate::catalog) fn calls(&self) -> &[DeclaredCall] {
-        &self.calls
-    }
-
-    /// The tools that steps call.
-    pub(in crate::catalog) fn called_tools(&self) -> impl Iterator<Item = &str> {
-        let called = self.calls.iter().filter(|call| call.has_templates && call.entry_id.is_tool());
-        called.map(|call| call.entry_id.name())
-    }
-
     /// Notes what the run of an entry names.
     pub(in crate::catalog) fn record_run(&mut self, from: EntryId, run: Option<&Spanned<Run>>) {
         if run.is_some_and(|run| run.asks()) {
@@ -142,7 +113,7 @@ impl ReferenceCollector {
         for complete in arguments.values().filter_map(|argument| argument.complete.as_ref()) {
             if let Complete::From(body) = &complete.value {
                 self.record_run(from.clone(), body.run.as_ref());
-                body.resource.iter().for_each(|name| self.record_entry(EntryId::resource(name), name.location));
+                self.references.extend(body.resource.iter().map(|name| (EntryId::resource(name), name.location)));
             }
         }
     }
@@ -151,20 +122,22 @@ impl ReferenceCollector {
     pub(in crate::catalog) fn check(&self, known: &KnownEntries<'_>, load_context: &mut LoadContext) {
         for uri in self.uris.iter().filter(|uri| !(known.has_route)(uri)) {
             let (message, span) = (format!("unknown resource `{}`", **uri), uri.location.span());
-            let diagnostic = load_context.report.error(Code::UnknownReference, span, message);
+            let diagnostic = load_context.error(Code::UnknownReference, span, message);
             known.suggest_uri(uri, diagnostic);
         }
         self.warn_of_links(known, load_context);
-        for kind in KINDS {
-            let names = known.names_of_kind(kind);
+        for (kind, names) in known.names {
             let set: HashSet<&str> = names.iter().map(String::as_str).collect();
             for (entry_id, at) in self.references.iter().filter(|(entry_id, _)| entry_id.kind == kind) {
                 if !set.contains(entry_id.name.as_str()) {
-                    let name = Spanned::new(entry_id.name.clone(), *at);
-                    match known.kind_of(&name) {
-                        Some(other) => report_other_kind(kind, &name, other, load_context),
-                        None => report_missing(kind, &name, names, load_context),
-                    }
+                    let name = entry_id.name.as_str();
+                    let other_kind = known.names.iter().find(|(_, names)| names.iter().any(|known| known == name));
+                    let message = format!("unknown {kind} `{name}`");
+                    let diagnostic = load_context.error(Code::UnknownReference, *at, message);
+                    match other_kind {
+                        Some((other_kind, _)) => diagnostic.help(format!("`{name}` is a {other_kind}")),
+                        None => diagnostic.did_you_mean(name, names.iter().map(String::as_str)),
+                    };
                 }
             }
         }
@@ -184,8 +157,7 @@ impl ReferenceCollector {
                 if self.entries_that_ask.contains(next) {
                     let message = format!("`{}` asks the client, and cannot be repeated by `each`", next.name);
                     load_context
-                        .report
-                        .error(Code::Conflict, at.span(), message)
+                        .error(Code::Conflict, *at, message)
                         .help("ask for everything in one step, before the step with `each`");
                     break;
                 }
@@ -197,7 +169,7 @@ impl ReferenceCollector {
     /// Warns of missing files, which may yet appear, and of unknown links, which may belong to another server.
     fn warn_of_links(&self, known: &KnownEntries<'_>, load_context: &mut LoadContext) {
         let mut warn = |uri: &Spanned<String>, message: String| {
-            let diagnostic = load_context.report.warning(Code::UnknownReference, uri.location.span(), message);
+            let diagnostic = load_context.warning(Code::UnknownReference, uri.location, message);
             known.suggest_uri(uri, diagnostic);
         };
         let exists = |uri: &str| match uri.contains("{{") {
@@ -208,8 +180,14 @@ impl ReferenceCollector {
             warn(uri, format!("file not found for `{}`", **uri));
         }
         let named = self.links.iter().chain(&self.notified);
-        for uri in named.filter(|uri| exists(uri).is_none() && known.is_meant_here(uri)) {
-            warn(uri, format!("unknown resource `{}`", **uri));
+        for uri in named.filter(|uri| exists(uri).is_none()) {
+            let scheme = scheme_of(uri);
+            let is_own = known.schemes().any(|known| known.eq_ignore_ascii_case(scheme));
+            let is_of_web = matches!(scheme, "http" | "https" | "file");
+            let is_near = scheme.len() > 3 && !is_of_web && nearest(scheme, known.schemes()).is_some();
+            if (is_own || is_near) && !known.uris.contains(uri) {
+                warn(uri, format!("unknown resource `{}`", **uri));
+            }
         }
     }
 
@@ -220,10 +198,7 @@ impl ReferenceCollector {
             let names: Vec<String> =
                 cycle.iter().chain(cycle.first()).map(|entry_id| format!("`{}`", entry_id.name)).collect();
             let message = format!("cyclic run: {}", names.join(" → "));
-            load_context
-                .report
-                .error(Code::Cycle, at.span(), message)
-                .help("remove one of these steps; the run would never end");
+            load_context.error(Code::Cycle, at, message).help("remove one of these steps; the run would never end");
         }
     }
 
@@ -267,9 +242,6 @@ impl ReferenceCollector {
     }
 }
 
-/// What an entry can be.
-const KINDS: [&str; 3] = ["tool", "prompt", "resource"];
-
 /// The state of an entry in the search for cycles.
 enum VisitState {
     /// On the current path, at this distance from its start.
@@ -288,24 +260,11 @@ pub(in crate::catalog) struct KnownEntries<'a> {
     pub(in crate::catalog) uris: &'a [String],
     /// The texts with which the URIs of the pack's templates begin.
     pub(in crate::catalog) uri_beginnings: &'a [&'a str],
-    /// The names of tools: the pack's own, and of packs that it takes in as it lists them.
-    pub(in crate::catalog) tools: &'a [String],
-    /// The names of prompts, likewise.
-    pub(in crate::catalog) prompts: &'a [String],
-    /// The names of resources, likewise.
-    pub(in crate::catalog) resources: &'a [String],
+    /// The names of each kind of entry: the pack's own, and of packs that it takes in as it lists them.
+    pub(in crate::catalog) names: [(&'static str, &'a [String]); 3],
 }
 
 impl KnownEntries<'_> {
-    /// Whether an unknown URI has a scheme of this server, or one like it, and so is probably meant for it.
-    fn is_meant_here(&self, uri: &str) -> bool {
-        let scheme = scheme_of(uri);
-        let is_known = self.schemes().any(|known| known.eq_ignore_ascii_case(scheme));
-        let is_of_web = matches!(scheme, "http" | "https" | "file");
-        let is_near = scheme.len() > 3 && !is_of_web && nearest(scheme, self.schemes()).is_some();
-        (is_known || is_near) && !self.uris.iter().any(|known| known == uri)
-    }
-
     /// The schemes of the URIs of this server.
     fn schemes(&self) -> impl Iterator<Item = &str> {
         self.uris.iter().map(String::as_str).chain(self.uri_beginnings.iter().copied()).map(scheme_of)
@@ -328,32 +287,6 @@ impl KnownEntries<'_> {
             diagnostic.help(format!("did you mean `{near}`?")).suggest(uri.location.span(), flow_scalar(&near));
         }
     }
-
-    /// The kind of the entry with a name, if there is one.
-    fn kind_of(&self, name: &str) -> Option<&'static str> {
-        KINDS.into_iter().find(|kind| self.names_of_kind(kind).iter().any(|known| known == name))
-    }
-
-    fn names_of_kind(&self, kind: &str) -> &[String] {
-        match kind {
-            "tool" => self.tools,
-            "prompt" => self.prompts,
-            _ => self.resources,
-        }
-    }
-}
-
-/// Reports the name of an entry of another kind.
-fn report_other_kind(what: &str, name: &Spanned<String>, other: &str, load_context: &mut LoadContext) {
-    let message = format!("unknown {what} `{}`", name.value);
-    let diagnostic = load_context.report.error(Code::UnknownReference, name.location.span(), message);
-    diagnostic.help(format!("`{}` is a {other}", name.value));
-}
-
-fn report_missing(what: &str, name: &Spanned<String>, known: &[String], load_context: &mut LoadContext) {
-    let (message, span) = (format!("unknown {what} `{}`", name.value), name.location.span());
-    let diagnostic = load_context.report.error(Code::UnknownReference, span, message);
-    diagnostic.did_you_mean(name, span, known.iter().map(String::as_str));
 }
 
 fn scheme_of(uri: &str) -> &str {

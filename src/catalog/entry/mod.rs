@@ -21,9 +21,7 @@ use crate::catalog::entry::entry_references::ReferenceCollector;
 use crate::catalog::entry::listed_text::pack_constants;
 use crate::catalog::entry::redacting_client::RedactingClient;
 use crate::catalog::listing::Object;
-use crate::catalog::result::call_result::{
-    CallContext, PromptResult, ResourceResult, ResultBlock, TextOrBlob, ToolResult,
-};
+use crate::catalog::result::call_result::{CallContext, ResourceResult, ResultBlock, TextOrBlob, ToolResult};
 use crate::catalog::result::refusal::{Refusal, RefusalKind};
 use crate::compile::{Compiler, LoadContext, NamePrefix, Pack};
 use crate::diagnostic::{Code, SourceMap};
@@ -59,6 +57,12 @@ impl PackContext {
         sources: &SourceMap,
         secrets: &Arc<Redactor>,
     ) -> Arc<PackContext> {
+        // What all entries of the pack may use: its partials, and what it is called.
+        let mut digest = Digest::new("pack").chain_update(pack.server.to_string().as_bytes());
+        for (name, file) in &pack.partials {
+            digest.update(name.as_bytes());
+            digest.update(sources.get(*file).map_or(b"", |source| source.text().as_bytes()));
+        }
         Arc::new(PackContext {
             constants: Arc::new(pack_constants(pack)),
             folder: pack.folder.clone(),
@@ -66,7 +70,7 @@ impl PackContext {
             secrets: secrets.clone(),
             prefix: prefix.clone(),
             is_root_pack,
-            digest: pack_digest(pack, sources),
+            digest: digest.finish_u64(),
         })
     }
 
@@ -282,7 +286,11 @@ impl PackEntries for StepEntries<'_> {
                 .catalog
                 .render_prompt(&self.pack_context.prefix.qualify(name), Some(arguments), &entry_context)
                 .await;
-            Ok(self.redact_outcome(prompt_outcome(&answer?)))
+            let messages = answer?.messages;
+            let text: Vec<&str> = messages.iter().filter_map(|message| block_text(&message.content)).collect();
+            let text = text.join("\n");
+            let value = json!({ "text": text, "messages": messages });
+            Ok(self.redact_outcome(ActionOutcome::success(value, action::OutcomeBody::Text(text))))
         })
     }
 
@@ -301,7 +309,7 @@ impl PackEntries for StepEntries<'_> {
 
 /// A tool's answer as a step sees it.
 fn tool_outcome(answer: ToolResult) -> ActionOutcome {
-    let text = join_texts(&answer.content);
+    let text = answer.content.iter().filter_map(block_text).collect::<Vec<_>>().join("\n");
     let shown = with_note(&text, answer.note.as_deref());
     let value = json!({ "text": shown, "structured": answer.structured, "isError": answer.is_error });
     let body = match answer.structured {
@@ -310,13 +318,6 @@ fn tool_outcome(answer: ToolResult) -> ActionOutcome {
     };
     let failure = answer.is_error.then_some(text);
     ActionOutcome { failure, note: answer.note, ..ActionOutcome::success(value, body) }
-}
-
-/// A prompt's answer as a step sees it.
-fn prompt_outcome(answer: &PromptResult) -> ActionOutcome {
-    let text: Vec<&str> = answer.messages.iter().filter_map(|message| block_text(&message.content)).collect();
-    let text = text.join("\n");
-    ActionOutcome::success(json!({ "text": text, "messages": answer.messages }), action::OutcomeBody::Text(text))
 }
 
 /// A text as a template shows it: what it lacks is said behind it.
@@ -352,10 +353,6 @@ fn resource_outcome(ResourceResult { contents, note, .. }: ResourceResult) -> Ac
     ActionOutcome { note, ..outcome }
 }
 
-fn join_texts(blocks: &[ResultBlock]) -> String {
-    blocks.iter().filter_map(block_text).collect::<Vec<_>>().join("\n")
-}
-
 fn block_text(block: &ResultBlock) -> Option<&str> {
     match block {
         ResultBlock::Text(text) => Some(&text.text),
@@ -385,16 +382,6 @@ pub(super) fn add_source(at: Location, load_context: &LoadContext, digest: &mut 
         return;
     }
     load_context.documents.digest(at, digest);
-}
-
-/// A digest of what all entries of a pack may use: its partials, and what it is called.
-fn pack_digest(pack: &Pack, sources: &SourceMap) -> u64 {
-    let mut digest = Digest::new("pack").chain_update(pack.server.to_string().as_bytes());
-    for (name, file) in &pack.partials {
-        digest.update(name.as_bytes());
-        digest.update(sources.get(*file).map_or(b"", |source| source.text().as_bytes()));
-    }
-    digest.finish_u64()
 }
 
 /// The names that every entry of a pack sees.

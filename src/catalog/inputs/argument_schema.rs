@@ -120,7 +120,7 @@ fn implied_type(schema: &Map<String, Value>) -> Option<&'static str> {
 /// Compiles the schema of all arguments, and reports its errors at the argument that each is of.
 pub(in crate::catalog) fn compile_schema(
     schema: Value,
-    written: DeclaredArguments<'_>,
+    arguments: DeclaredArguments<'_>,
     compiler: &mut Compiler<'_>,
 ) -> Option<Schema> {
     let lints = lint(&schema);
@@ -129,13 +129,13 @@ pub(in crate::catalog) fn compile_schema(
     let mut names_with_errors: BTreeSet<String> = BTreeSet::new();
     for error in compiled.as_ref().err().into_iter().flatten() {
         names_with_errors.insert(split_argument_pointer(&error.at).0);
-        report_at_argument(error, written, Severity::Error, compiler);
+        report_at_argument(error, arguments, Severity::Error, compiler);
     }
     // Checks only the arguments whose schema compiles.
     for lint in lints.into_iter().filter(|lint| !names_with_errors.contains(&split_argument_pointer(&lint.error.at).0))
     {
         let severity = if lint.kind == LintKind::Unsatisfiable { Severity::Error } else { Severity::Warning };
-        report_at_argument(&lint.error, written, severity, compiler);
+        report_at_argument(&lint.error, arguments, severity, compiler);
     }
     compiled.ok()
 }
@@ -150,10 +150,10 @@ fn split_argument_pointer(pointer: &str) -> (String, String) {
 /// Reports an error of the whole schema at its argument.
 fn report_at_argument(
     error: &SchemaError,
-    written: DeclaredArguments<'_>,
+    arguments: DeclaredArguments<'_>,
     severity: Severity,
     compiler: &mut Compiler<'_>,
 ) {
-    let Some((at, below)) = written.locate(&error.at) else { return };
+    let Some((at, below)) = arguments.locate(&error.at) else { return };
     compiler.report_schema_error(error.clone().map_position(|_| below), at, severity);
 }

@@ -35,7 +35,10 @@ impl ArgumentSummary<'_> {
         let additions = additions.into_iter().flatten().collect::<Vec<_>>().join("; ");
         match self.description.map(str::trim_end).filter(|text| !text.is_empty()) {
             written if additions.is_empty() => written.map(str::to_owned),
-            None => Some(capitalized(&additions)),
+            None => {
+                let mut letters = additions.chars();
+                letters.next().map(|first| first.to_uppercase().chain(letters).collect())
+            }
             Some(written) => Some(match written.strip_suffix('.').filter(|text| !text.ends_with('.')) {
                 Some(sentence) => format!("{sentence} ({additions})."),
                 None => format!("{written} ({additions})"),
@@ -101,8 +104,8 @@ impl ArgumentSummary<'_> {
             !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
         };
         !value.is_empty()
-            && text.match_indices(&value).any(|(at, found)| {
-                let (before, after) = (text.get(..at), text.get(at + found.len()..));
+            && text.match_indices(&value).any(|(at, name)| {
+                let (before, after) = (text.get(..at), text.get(at + name.len()..));
                 is_apart(before.unwrap_or_default(), after.unwrap_or_default())
             })
     }
@@ -118,11 +121,6 @@ fn display_value(value: &str) -> String {
     let line = one_line(value);
     let short = truncate(line.trim(), MAX_VALUE_CHARS);
     if short.is_empty() || short.contains([',', ';']) { format!("\"{short}\"") } else { short.into_owned() }
-}
-
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 #[cfg(test)]

@@ -23,10 +23,16 @@ pub(in crate::catalog) fn resolve_paths(
     mut arguments: Object,
     roots: &[String],
 ) -> Result<Result<Object, Vec<String>>, BudgetExceeded> {
-    let roots = AllowedFolders::from_client_roots(roots);
+    let roots: Vec<PathBuf> = roots.iter().filter_map(|root| parse_path(root)).collect();
+    let outside = "must be inside one of the client's roots".to_owned();
+    let roots = AllowedFolders { roots: follow(&roots), base: None, outside };
     let mut path_errors = PathErrors::default();
     for ConfinedArgument { name, confinement } in confined {
-        let Some(items) = arguments.get_mut(name).map(argument_items) else { continue };
+        let items = match arguments.get_mut(name) {
+            Some(Value::Array(items)) => items.as_mut_slice(),
+            Some(value) => std::slice::from_mut(value),
+            None => continue,
+        };
         let own;
         let allowed = match confinement {
             PathConfinement::Roots => &roots,
@@ -48,16 +54,11 @@ pub(in crate::catalog) fn resolve_paths(
             }
         }
     }
-    let path_errors = path_errors.into_lines();
-    Ok(if path_errors.is_empty() { Ok(arguments) } else { Err(path_errors) })
-}
-
-/// The values of an argument: itself, or those of a list.
-fn argument_items(argument: &mut Value) -> &mut [Value] {
-    match argument {
-        Value::Array(items) => items,
-        one => std::slice::from_mut(one),
+    let PathErrors { mut lines, omitted_count } = path_errors;
+    if omitted_count > 0 {
+        lines.push(format!("and {omitted_count} more"));
     }
+    Ok(if lines.is_empty() { Ok(arguments) } else { Err(lines) })
 }
 
 /// Whether one of these arguments is given at all.
@@ -84,11 +85,6 @@ impl PathErrors {
     fn push(&mut self, line: String) {
         if self.lines.len() < MAX_PATH_ERRORS { self.lines.push(line) } else { self.omitted_count += 1 }
     }
-
-    fn into_lines(self) -> Vec<String> {
-        let omitted_count = (self.omitted_count > 0).then(|| format!("and {} more", self.omitted_count));
-        self.lines.into_iter().chain(omitted_count).collect()
-    }
 }
 
 /// Folders, with all links resolved.
@@ -101,12 +97,6 @@ struct AllowedFolders {
 }
 
 impl AllowedFolders {
-    fn from_client_roots(roots: &[String]) -> AllowedFolders {
-        let roots: Vec<PathBuf> = roots.iter().filter_map(|root| parse_path(root)).collect();
-        let outside = "must be inside one of the client's roots".to_owned();
-        AllowedFolders { roots: follow(&roots), base: None, outside }
-    }
-
     fn new(paths: Vec<PathBuf>, folder_list: &str) -> AllowedFolders {
         let outside = format!("must be inside {folder_list}");
         AllowedFolders { roots: follow(&paths), base: paths.into_iter().next(), outside }
@@ -124,10 +114,10 @@ impl AllowedFolders {
     }
 
     /// The path that is written, from the first folder on if it is relative.
-    fn parse(&self, written: &str) -> Option<PathBuf> {
-        let path = expand_home(&parse_path(written)?);
+    fn parse(&self, text: &str) -> Option<PathBuf> {
+        let path = expand_home(&parse_path(text)?);
         match &self.base {
-            Some(base) if !path.is_absolute() && !written.is_empty() => Some(base.join(path)),
+            Some(base) if !path.is_absolute() && !text.is_empty() => Some(base.join(path)),
             _ => Some(path),
         }
     }
@@ -145,9 +135,9 @@ fn follow(folders: &[PathBuf]) -> ResolvedRoots {
 }
 
 /// The path that is written, or that a `file:` URI names.
-fn parse_path(written: &str) -> Option<PathBuf> {
-    let is_uri = written.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
-    if is_uri { file_uri_to_path(written) } else { Some(PathBuf::from(written)) }
+fn parse_path(text: &str) -> Option<PathBuf> {
+    let is_uri = text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
+    if is_uri { file_uri_to_path(text) } else { Some(PathBuf::from(text)) }
 }
 
 #[cfg(test)]

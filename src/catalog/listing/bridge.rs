@@ -30,13 +30,13 @@ pub enum BridgePolicy {
 
 impl BridgePolicy {
     /// The policy that a manifest writes.
-    pub(in crate::catalog) fn new(written: &Bridge) -> BridgePolicy {
-        let kinds = match written {
+    pub(in crate::catalog) fn new(bridge: &Bridge) -> BridgePolicy {
+        let kinds = match bridge {
             Bridge::Mode(BridgeMode::Auto) => return BridgePolicy::Auto,
             Bridge::Mode(BridgeMode::None) => &[][..],
             Bridge::Kinds(kinds) => kinds,
         };
-        let has = |kind| kinds.iter().any(|written| written.value == kind);
+        let has = |kind| kinds.iter().any(|bridge| bridge.value == kind);
         BridgePolicy::Always(BridgedLists { prompts: has(BridgeKind::Prompts), resources: has(BridgeKind::Resources) })
     }
 

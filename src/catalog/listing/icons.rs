@@ -7,8 +7,8 @@ use crate::value_types;
 use crate::yaml::{Location, Spanned};
 
 /// Icons as clients see them.
-pub(in crate::catalog) fn listed_icons(written: Option<&[value_types::Icon]>) -> Vec<Icon> {
-    written
+pub(in crate::catalog) fn listed_icons(icons: Option<&[value_types::Icon]>) -> Vec<Icon> {
+    icons
         .unwrap_or_default()
         .iter()
         .map(|icon| Icon {
@@ -21,18 +21,18 @@ pub(in crate::catalog) fn listed_icons(written: Option<&[value_types::Icon]>) ->
 }
 
 /// Checks the sources, types and sizes of icons.
-pub(in crate::catalog) fn check_icons(
-    written: Option<&[value_types::Icon]>,
-    at: Location,
-    compiler: &mut Compiler<'_>,
-) {
-    for (nth, icon) in written.unwrap_or_default().iter().enumerate() {
+pub(in crate::catalog) fn check_icons(icons: Option<&[value_types::Icon]>, at: Location, compiler: &mut Compiler<'_>) {
+    for (nth, icon) in icons.unwrap_or_default().iter().enumerate() {
         let place = |key: &str, compiler: &Compiler<'_>| {
             compiler.load_context.documents.value_at(at, &format!("/icons/{nth}/{key}"))
         };
         let mime_type = icon.mime_type.clone().map(|text| Spanned::new(text, place("mimeType", compiler)));
         check_mime_type(mime_type.as_ref(), compiler);
-        for size in icon.sizes.iter().flatten().filter(|size| !is_icon_size(size)) {
+        let is_number = |text: &str| !text.is_empty() && text.chars().all(|digit| digit.is_ascii_digit());
+        let is_size = |text: &str| {
+            text == "any" || text.split_once('x').is_some_and(|(width, height)| is_number(width) && is_number(height))
+        };
+        for size in icon.sizes.iter().flatten().filter(|size| !is_size(size)) {
             let message = format!("invalid icon size `{size}`");
             compiler
                 .warning(Code::BadValue, place("sizes", compiler), message)
@@ -49,10 +49,4 @@ pub(in crate::catalog) fn check_icons(
             Some(_) => {}
         }
     }
-}
-
-/// Whether a text is a size of an icon: `48x48`, or `any`.
-fn is_icon_size(text: &str) -> bool {
-    let number = |text: &str| !text.is_empty() && text.chars().all(|digit| digit.is_ascii_digit());
-    text == "any" || text.split_once('x').is_some_and(|(width, height)| number(width) && number(height))
 }

@@ -6,8 +6,8 @@ use crate::catalog::listing::Object;
 use crate::compile::LoadContext;
 use crate::diagnostic::Code;
 use crate::load::LoadedPack;
+use crate::yaml::Location;
 use crate::yaml::pointer::join as join_pointer;
-use crate::yaml::{Location, Spanned};
 
 /// The type that hosts show as an app.
 const APP_MIME_TYPE: &str = "text/html;profile=mcp-app";
@@ -28,24 +28,21 @@ pub(in crate::catalog) fn check(pack: &LoadedPack, mime_type_of: &MimeTypeLookup
     }
     let server = pack.manifest.server.as_ref();
     let settings = server.into_iter().flat_map(|server| [&server.extensions, &server.experimental]);
-    settings.flatten().for_each(|map| check_capability_map(map, load_context));
+    // Each capability is a map of settings: of anything else the whole would be lost.
+    for map in settings.flatten() {
+        for (name, _) in map.iter().filter(|(_, settings)| !settings.is_object()) {
+            let at = load_context.documents.value_at(map.location, &join_pointer("", name));
+            let message = format!("invalid type for `{name}`, expected a map");
+            load_context.error(Code::WrongType, at, message).help("write `{}` for no settings");
+        }
+    }
     let extensions_by_hand = server.and_then(|server| server.extensions.as_ref());
     if let Some(extensions) =
         extensions_by_hand.filter(|extensions| extensions.contains_key("io.modelcontextprotocol/skills"))
     {
         let at = load_context.documents.key_at(extensions.location, "/io.modelcontextprotocol~1skills");
         let message = "redundant extension `io.modelcontextprotocol/skills`: `skills` declares it";
-        load_context.report.warning(Code::Unused, at, message).help("write `skills: { dir: skills }` at the top level");
-    }
-}
-
-/// Each capability is a map of settings: of anything else the whole would be lost.
-fn check_capability_map(map: &Spanned<Object>, load_context: &mut LoadContext) {
-    for (name, _) in map.iter().filter(|(_, settings)| !settings.is_object()) {
-        let pointer = join_pointer("", name);
-        let at = load_context.documents.value_at(map.location, &pointer);
-        let message = format!("invalid type for `{name}`, expected a map");
-        load_context.report.error(Code::WrongType, at, message).help("write `{}` for no settings");
+        load_context.warning(Code::Unused, at, message).help("write `skills: { dir: skills }` at the top level");
     }
 }
 
@@ -65,7 +62,7 @@ fn check_tool_ui(
     let Some(ui) = meta.get("ui") else { return };
     let mut warn = |pointer: &str, message: &str, help: &str| {
         let place = load_context.documents.value_at(at, pointer);
-        load_context.report.warning(Code::ClientCompatibility, place, message).help(help);
+        load_context.warning(Code::ClientCompatibility, place, message).help(help);
     };
     if !ui.is_object() {
         warn("/_meta/ui", "invalid type for `ui`, expected a map", "write `ui: { resourceUri: \"ui://…\" }`");
@@ -82,7 +79,7 @@ fn check_tool_ui(
 
 fn check_app_uri(uri: &Value, place: Location, mime_type_of: &MimeTypeLookup<'_>, load_context: &mut LoadContext) {
     let mut warn = |message: String, help: &str| {
-        load_context.report.warning(Code::ClientCompatibility, place, message).help(help);
+        load_context.warning(Code::ClientCompatibility, place, message).help(help);
     };
     let Some(uri) = uri.as_str().filter(|uri| uri.starts_with("ui://")) else {
         return warn("invalid `resourceUri`, expected a `ui://` URI".to_owned(), "such as `ui://desk/board`");
@@ -104,7 +101,7 @@ fn check_resource_ui(uri: &str, meta: Option<&Object>, at: Location, load_contex
     let Some(ui) = meta.and_then(|meta| meta.get("ui")) else { return };
     let mut warn = |pointer: &str, message: String, help: &str| {
         let place = load_context.documents.value_at(at, pointer);
-        load_context.report.warning(Code::ClientCompatibility, place, message).help(help);
+        load_context.warning(Code::ClientCompatibility, place, message).help(help);
     };
     if !uri.starts_with("ui://") {
         warn("/_meta/ui", "unused `ui`: only `ui://` resources are apps".to_owned(), "remove it");

@@ -19,7 +19,7 @@ use crate::value_types::{CacheScope, Role, Theme};
 pub type Object = Map<String, Value>;
 
 /// The server: its info for `initialize` and `server/discover`, and its list settings.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerInfo {
     /// Its unique name.
@@ -59,27 +59,6 @@ pub struct ServerInfo {
     /// For whom prompts and resources are also offered as tools.
     #[serde(skip)]
     pub bridge: BridgePolicy,
-}
-
-impl ServerInfo {
-    /// The info of a server with only a name and a version.
-    pub fn new(name: impl Into<String>, version: impl Into<String>) -> ServerInfo {
-        ServerInfo {
-            name: name.into(),
-            title: None,
-            version: version.into(),
-            description: None,
-            instructions: None,
-            icons: Vec::new(),
-            website_url: None,
-            page_size: None,
-            ttl_ms: None,
-            cache_scope: None,
-            extensions: None,
-            experimental: None,
-            bridge: BridgePolicy::Auto,
-        }
-    }
 }
 
 /// Every list that a client can ask for, in the order in which it is answered.

@@ -8,8 +8,8 @@ use crate::budget;
 use crate::catalog::content::block::RenderedBlock;
 use crate::catalog::entry::PackContext;
 use crate::catalog::listing::{ResourceInfo, ResourceListing};
-use crate::catalog::result::call_result::ResultBlock;
-use crate::catalog::result::media_block::{BlockNotes, media_block};
+use crate::catalog::result::call_result::{BlockNotes, ResultBlock};
+use crate::catalog::result::media_block::media_block;
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, Consequence};
 use crate::digest::Digest;
@@ -24,14 +24,6 @@ pub(in crate::catalog) struct ImportedParts {
     pub(in crate::catalog) values: Vec<ImportedValue>,
     /// Links to the files that belong to it.
     pub(in crate::catalog) links: Vec<ResourceListing>,
-}
-
-impl ImportedParts {
-    /// The messages behind its text.
-    pub(in crate::catalog) fn links(&self) -> impl Iterator<Item = (Role, Vec<RenderedBlock>)> {
-        let link = |link| (Role::User, vec![RenderedBlock::Block(ResultBlock::ResourceLink(link))]);
-        self.links.iter().cloned().map(link)
-    }
 }
 
 /// The steps and the text of a prompt, and a digest of them. `None` if it is too large, which is reported.
@@ -71,20 +63,18 @@ pub(in crate::catalog) fn dotprompt_messages(
     let arguments = scope.arguments().cloned().unwrap_or_default();
     // Partials can use one another again and again.
     let messages = budget::run_long(|| template.render(&arguments, scope.budget()))??;
-    let blocks = messages.into_iter().filter_map(block_of);
-    Ok(blocks.map(|(role, block)| (role, vec![RenderedBlock::Block(block)])).collect())
-}
-
-/// A message as an answer has it; `None` for a picture without bytes.
-fn block_of(message: ImportedMessage) -> Option<(Role, ResultBlock)> {
-    let block = match message.content {
-        ImportedContent::Text(text) => ResultBlock::text(text),
-        ImportedContent::Media { bytes, mime_type } => media_block(&bytes, &mime_type, BlockNotes::default())?,
-        ImportedContent::Link { uri, mime_type } => {
-            let name = uri.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(&uri).to_owned();
-            let info = ResourceInfo { name, mime_type, ..ResourceInfo::default() };
-            ResultBlock::ResourceLink(ResourceListing { uri, info, size: None })
-        }
+    let with_block = |ImportedMessage { role, content }| {
+        let block = match content {
+            ImportedContent::Text(text) => ResultBlock::text(text),
+            // A picture without bytes is left out.
+            ImportedContent::Media { bytes, mime_type } => media_block(&bytes, &mime_type, BlockNotes::default())?,
+            ImportedContent::Link { uri, mime_type } => {
+                let name = uri.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(&uri).to_owned();
+                let info = ResourceInfo { name, mime_type, ..ResourceInfo::default() };
+                ResultBlock::ResourceLink(ResourceListing { uri, info, size: None })
+            }
+        };
+        Some((role, vec![RenderedBlock::Block(block)]))
     };
-    Some((message.role, block))
+    Ok(messages.into_iter().filter_map(with_block).collect())
 }

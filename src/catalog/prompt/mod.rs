@@ -70,30 +70,30 @@ enum PromptBody {
 impl PromptParts {
     /// Compiles a prompt. `None` if it has errors, or its pack lacks a grant.
     pub(super) fn build(
-        written: &Spanned<manifest::Prompt>,
+        prompt: &Spanned<manifest::Prompt>,
         build_context: EntryBuildContext<'_, '_>,
     ) -> Option<PromptParts> {
         let EntryBuildContext { compiler, references, pack_context, name, contents_before } = build_context;
-        check_icons(written.icons.as_deref(), written.location, compiler);
-        let inputs = refuse_many_arguments(&written.arguments, compiler)
-            .and_then(|()| Inputs::from_arguments(&written.arguments, compiler));
-        let title = listed_text(written.title.as_deref(), written.location, "title", compiler);
-        let description = listed_text(written.description.as_deref(), written.location, "description", compiler);
-        let sources = compile_sources(&written.arguments, inputs.as_ref(), compiler);
+        check_icons(prompt.icons.as_deref(), prompt.location, compiler);
+        let inputs = refuse_many_arguments(&prompt.arguments, compiler)
+            .and_then(|()| Inputs::from_arguments(&prompt.arguments, compiler));
+        let title = listed_text(prompt.title.as_deref(), prompt.location, "title", compiler);
+        let description = listed_text(prompt.description.as_deref(), prompt.location, "description", compiler);
+        let sources = compile_sources(&prompt.arguments, inputs.as_ref(), compiler);
         let keys = RunKeys {
-            run: written.run.as_ref(),
-            timeout: written.timeout,
-            max_output: written.max_output,
+            run: prompt.run.as_ref(),
+            timeout: prompt.timeout,
+            max_output: prompt.max_output,
             wants_json: false,
         };
-        check_limits(&keys, written.location, compiler);
+        check_limits(&keys, prompt.location, compiler);
         let checked = keys.compile(compiler);
         let body =
-            compiler.with_scope_shape(checked.names.clone(), |compiler| compile_body(written, compiler, references));
+            compiler.with_scope_shape(checked.names.clone(), |compiler| compile_body(prompt, compiler, references));
         if checked.lacks_grant || checked.has_errors {
             return None;
         }
-        let digest = entry_digest(written.location, contents_before, compiler);
+        let digest = entry_digest(prompt.location, contents_before, compiler);
         let plan = checked.into_plan(pack_context.entry_digest(digest), compiler);
         let inputs = inputs?;
         let listing = listing::PromptListing {
@@ -101,8 +101,8 @@ impl PromptParts {
             title,
             description,
             arguments: inputs.prompt_arguments(),
-            icons: listed_icons(written.icons.as_deref()),
-            meta: written.meta.clone(),
+            icons: listed_icons(prompt.icons.as_deref()),
+            meta: prompt.meta.clone(),
         };
         let imported = ImportedParts::default();
         Some(PromptParts { listing, completions: sources?, inputs, plan, body: body?, digest, key: None, imported })
@@ -115,8 +115,8 @@ impl PromptParts {
         build_context: EntryBuildContext<'_, '_>,
     ) -> Option<PromptParts> {
         let EntryBuildContext { compiler, pack_context, name, .. } = build_context;
-        let written = &imported.prompt;
-        let inputs = Inputs::from_imported_arguments(&written.arguments)?;
+        let prompt = &imported.prompt;
+        let inputs = Inputs::from_imported_arguments(&prompt.arguments)?;
         let (plan, body, digest) = match &imported.dotprompt {
             Some(template) => (None, PromptBody::Dotprompt(template.clone()), template.digest()),
             None => {
@@ -126,8 +126,8 @@ impl PromptParts {
         };
         let listing = listing::PromptListing {
             name,
-            title: written.title.clone(),
-            description: written.description.clone(),
+            title: prompt.title.clone(),
+            description: prompt.description.clone(),
             arguments: inputs.prompt_arguments(),
             icons: Vec::new(),
             meta: None,
@@ -206,16 +206,17 @@ impl CompiledPrompt {
 
     /// Its messages, by role.
     fn render_messages(&self, scope: &Scope) -> Result<Vec<(Role, Vec<RenderedBlock>)>, Refusal> {
-        let written = match &self.body {
+        let messages = match &self.body {
             PromptBody::Text(text) => {
-                let block = ResultBlock::text(text.render(scope)?.0);
-                let text = (Role::User, vec![RenderedBlock::Block(block)]);
-                return Ok([text].into_iter().chain(self.imported.links()).collect());
+                let text = ResultBlock::text(text.render(scope)?.0);
+                let links = self.imported.links.iter().cloned().map(ResultBlock::ResourceLink);
+                let blocks = [text].into_iter().chain(links);
+                return Ok(blocks.map(|block| (Role::User, vec![RenderedBlock::Block(block)])).collect());
             }
-            PromptBody::Messages(written) => written,
+            PromptBody::Messages(messages) => messages,
             PromptBody::Dotprompt(template) => return Ok(dotprompt_messages(template, scope)?),
         };
-        let rendered = written.iter().map(|(role, block)| {
+        let rendered = messages.iter().map(|(role, block)| {
             let mut rendered = Vec::new();
             block.render(scope, &mut rendered)?;
             Ok((*role, rendered))
@@ -225,11 +226,11 @@ impl CompiledPrompt {
 }
 
 fn compile_body(
-    written: &Spanned<manifest::Prompt>,
+    prompt: &Spanned<manifest::Prompt>,
     compiler: &mut Compiler<'_>,
     references: &mut ReferenceCollector,
 ) -> Option<PromptBody> {
-    match (&written.text, &written.messages) {
+    match (&prompt.text, &prompt.messages) {
         (Some(text), None) => {
             warn_of_path(text, compiler);
             let text = compiler.resolve_text(text)?;
@@ -250,14 +251,14 @@ fn compile_body(
             compiler
                 .error(
                     Code::Conflict,
-                    compiler.key_location(written.location, "messages"),
+                    compiler.key_location(prompt.location, "messages"),
                     "`messages` cannot be used with `text`",
                 )
                 .help("`text` is short for one `user` message");
             None
         }
         (None, None) => {
-            compiler.error(Code::MissingKey, written.location, "missing key `text` or `messages`");
+            compiler.error(Code::MissingKey, prompt.location, "missing key `text` or `messages`");
             None
         }
     }
@@ -268,7 +269,7 @@ fn warn_of_path(text: &Spanned<TextOrFile>, compiler: &mut Compiler<'_>) {
     let TextOrFile::Text(path) = &text.value else { return };
     let path = path.strip_prefix("file://").unwrap_or(path).trim();
     let is_path = path.contains('.') && !path.contains(char::is_whitespace) && !path.contains("{{");
-    if is_path && compiler.pack.folder.stat(Path::new(path)).is_ok_and(|found| !found.is_dir) {
+    if is_path && compiler.pack.folder.stat(Path::new(path)).is_ok_and(|entry| !entry.is_dir) {
         compiler
             .warning(Code::Unused, text.location, format!("`{path}` is not read: this is the text itself"))
             .help(format!("write `text: {{ file: {path} }}`"));

@@ -31,23 +31,23 @@ use super::{CompiledResource, ResourceContent, ResourceRun};
 impl CompiledResource {
     /// Compiles a resource. `None` if it has errors, or its pack lacks a grant.
     pub(in crate::catalog) fn build(
-        written: &Spanned<manifest::Resource>,
+        resource: &Spanned<manifest::Resource>,
         build_context: EntryBuildContext<'_, '_>,
     ) -> Option<CompiledResource> {
         let EntryBuildContext { compiler, references, pack_context, name, contents_before } = build_context;
-        check_icons(written.icons.as_deref(), written.location, compiler);
-        check_mime_type(written.mime_type.as_ref(), compiler);
-        let template = compile_uri(written, compiler)?;
-        let inputs = variable_inputs(written, &template, compiler);
-        let title = listed_text(written.title.as_deref(), written.location, "title", compiler);
-        let description = listed_text(written.description.as_deref(), written.location, "description", compiler);
-        let sources = compile_sources(&written.arguments, inputs.as_ref(), compiler);
-        let mut content = compile_content(written, &template, compiler, references);
-        if let (Some(ResourceContent::Root(root)), Some(at)) = (&mut content, &written.root) {
+        check_icons(resource.icons.as_deref(), resource.location, compiler);
+        check_mime_type(resource.mime_type.as_ref(), compiler);
+        let template = compile_uri(resource, compiler)?;
+        let inputs = variable_inputs(resource, &template, compiler);
+        let title = listed_text(resource.title.as_deref(), resource.location, "title", compiler);
+        let description = listed_text(resource.description.as_deref(), resource.location, "description", compiler);
+        let sources = compile_sources(&resource.arguments, inputs.as_ref(), compiler);
+        let mut content = compile_content(resource, &template, compiler, references);
+        if let (Some(ResourceContent::Root(root)), Some(at)) = (&mut content, &resource.root) {
             root.exclude_secret_files(&pack_context.secrets, at.location, compiler);
         }
-        let hints = written.annotations.as_ref().map(|hints| listed_annotations(hints, compiler));
-        let digest = entry_digest(written.location, contents_before, compiler);
+        let hints = resource.annotations.as_ref().map(|hints| listed_annotations(hints, compiler));
+        let digest = entry_digest(resource.location, contents_before, compiler);
         if let Some(ResourceContent::Run(run)) = &mut content {
             run.plan.set_outcome_reads(&compiler.read_step_ids, pack_context.entry_digest(digest));
         }
@@ -57,18 +57,18 @@ impl CompiledResource {
             key: name.clone(),
             completions: sources?,
             pack_context: pack_context.clone(),
-            ttl_ms: written.ttl_ms,
-            cache_scope: written.cache_scope,
+            ttl_ms: resource.ttl_ms,
+            cache_scope: resource.cache_scope,
             info: ResourceInfo {
-                name: written.name.as_ref().map_or(name, |name| name.value.clone()),
+                name: resource.name.as_ref().map_or(name, |name| name.value.clone()),
                 title,
                 description,
-                mime_type: written.mime_type.as_ref().map(|mime| mime.value.clone()),
-                icons: listed_icons(written.icons.as_deref()),
+                mime_type: resource.mime_type.as_ref().map(|mime| mime.value.clone()),
+                icons: listed_icons(resource.icons.as_deref()),
                 annotations: hints,
-                meta: written.meta.clone(),
+                meta: resource.meta.clone(),
             },
-            size: written.size,
+            size: resource.size,
             inputs,
             content: content?,
             digest,
@@ -76,10 +76,10 @@ impl CompiledResource {
     }
 }
 
-fn compile_uri(written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) -> Option<UriTemplate> {
-    let Some(uri) = &written.uri else {
-        let diagnostic = compiler.error(Code::MissingKey, written.location, "missing key `uri`");
-        diagnostic.help(match &written.run {
+fn compile_uri(resource: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) -> Option<UriTemplate> {
+    let Some(uri) = &resource.uri else {
+        let diagnostic = compiler.error(Code::MissingKey, resource.location, "missing key `uri`");
+        diagnostic.help(match &resource.run {
             Some(_) => "such as `issue://{id}`; or write a tool below `tools:`, where it needs none",
             None => "such as `docs://policy` or `issue://{id}`",
         });
@@ -114,19 +114,19 @@ fn warn_of_http_uri(uri: &Spanned<String>, template: UriTemplate, compiler: &mut
 
 /// The variables of the URI: those that `arguments` does not describe are required texts.
 fn variable_inputs(
-    written: &Spanned<manifest::Resource>,
+    resource: &Spanned<manifest::Resource>,
     template: &UriTemplate,
     compiler: &mut Compiler<'_>,
 ) -> Option<Inputs> {
-    refuse_many_arguments_of_pack(&written.arguments, compiler)?;
-    let mut arguments = written.arguments.clone();
+    refuse_many_arguments_of_pack(&resource.arguments, compiler)?;
+    let mut arguments = resource.arguments.clone();
     let names: Vec<&str> = template.variables().iter().map(|variable| variable.name.as_str()).collect();
     for name in arguments.keys().filter(|name| !names.contains(&name.value.as_str())) {
         compiler
             .error(Code::UnknownVariable, name.location, format!("unknown URI variable `{}`", name.value))
-            .did_you_mean(name, name.location.span(), names.iter().copied());
+            .did_you_mean(name, names.iter().copied());
     }
-    for (name, argument) in &written.arguments {
+    for (name, argument) in &resource.arguments {
         check_name(name, compiler);
         check_argument(name, argument, compiler);
     }
@@ -134,64 +134,65 @@ fn variable_inputs(
         if !arguments.contains_key(variable.name.as_str()) {
             let optional = matches!(variable.operator, Operator::Query | Operator::Continuation);
             let argument = manifest::Argument { required: Some(!optional), ..manifest::Argument::default() };
-            let nowhere = Location::start_of(written.location.file());
-            check_undeclared_variable(&variable.name, written, compiler);
+            let nowhere = Location::start_of(resource.location.file());
+            // That some names are helpers too, such as `path`, is not an error for a variable that only the URI declares.
+            if !is_identifier(&variable.name) || reserved_name_meaning(&variable.name).is_some() {
+                let at = resource.uri.as_ref().map_or(resource.location, |uri| uri.location);
+                compiler
+                    .error(Code::BadName, at, format!("invalid URI variable name `{}`", variable.name))
+                    .help("use letters, digits and `_`, and none of `env`, `server`, `steps`, `result`, `arguments`");
+            }
             arguments.insert(Spanned::new(variable.name.clone(), nowhere), Spanned::new(argument, nowhere));
         }
     }
     Inputs::from_checked_arguments(&arguments, compiler)
 }
 
-/// The name of a variable that only the URI declares; that some are helpers too, such as `path`, is not an error there.
-fn check_undeclared_variable(name: &str, written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) {
-    if !is_identifier(name) || reserved_name_meaning(name).is_some() {
-        let at = written.uri.as_ref().map_or(written.location, |uri| uri.location);
-        compiler
-            .error(Code::BadName, at, format!("invalid URI variable name `{name}`"))
-            .help("use letters, digits and `_`, and none of `env`, `server`, `steps`, `result`, `arguments`");
-    }
-}
-
 fn compile_content(
-    written: &Spanned<manifest::Resource>,
+    resource: &Spanned<manifest::Resource>,
     template: &UriTemplate,
     compiler: &mut Compiler<'_>,
     references: &mut ReferenceCollector,
 ) -> Option<ResourceContent> {
-    check_content_keys(written, compiler)?;
-    if let Some(text) = &written.text {
+    check_content_keys(resource, compiler)?;
+    if let Some(text) = &resource.text {
         let text = compiler.resolve_text(text)?;
         return compiler.template(&text, Exposure::Client).map(ResourceContent::Text);
     }
-    if let Some(blob) = &written.blob {
+    if let Some(blob) = &resource.blob {
         return blob_content(blob, compiler);
     }
-    if let Some(file) = &written.file {
+    if let Some(file) = &resource.file {
         return match file.contains("{{") {
             true => file_template(file, template, compiler).map(ResourceContent::FileTemplate),
             false => PackFile::compile(file, compiler).map(ResourceContent::File),
         };
     }
-    if let Some(root) = &written.root {
-        return ResourceRoot::build(written, root, template, compiler).map(ResourceContent::Root);
+    if let Some(root) = &resource.root {
+        return ResourceRoot::build(resource, root, template, compiler).map(ResourceContent::Root);
     }
-    let ready = run_keys(written).compile(compiler);
+    let ready = run_keys(resource).compile(compiler);
     let result = compiler.with_scope_shape(ready.names, |compiler| {
-        CompiledResult::compile(written.result.as_ref(), compiler, references)
+        CompiledResult::compile(resource.result.as_ref(), compiler, references)
     });
     Some(ResourceContent::Run(Box::new(ResourceRun { plan: ready.plan?, result: result? })))
 }
 
-fn run_keys(written: &manifest::Resource) -> RunKeys<'_> {
-    RunKeys { run: written.run.as_ref(), timeout: written.timeout, max_output: written.max_output, wants_json: false }
+fn run_keys(resource: &manifest::Resource) -> RunKeys<'_> {
+    RunKeys {
+        run: resource.run.as_ref(),
+        timeout: resource.timeout,
+        max_output: resource.max_output,
+        wants_json: false,
+    }
 }
 
-fn check_content_keys(written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) -> Option<()> {
-    check_limits(&run_keys(written), written.location, compiler);
-    if let (Some(result), None) = (&written.result, &written.run) {
+fn check_content_keys(resource: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) -> Option<()> {
+    check_limits(&run_keys(resource), resource.location, compiler);
+    if let (Some(result), None) = (&resource.result, &resource.run) {
         compiler.error(Code::Conflict, result.location, "`result` requires `run`");
     }
-    if let Some(result) = &written.result
+    if let Some(result) = &resource.result
         && result.structured_content.is_some()
         && (result.text.is_some() || result.content.is_some())
     {
@@ -200,18 +201,18 @@ fn check_content_keys(written: &Spanned<manifest::Resource>, compiler: &mut Comp
             .error(Code::Conflict, key, "a resource has no `structuredContent` beside its `text` or `content`")
             .help("remove it, or serve it as a resource of its own");
     }
-    for (name, there) in [("include", written.include.is_some()), ("exclude", written.exclude.is_some())] {
-        if there && written.root.is_none() {
-            let key = compiler.key_location(written.location, name);
+    for (name, there) in [("include", resource.include.is_some()), ("exclude", resource.exclude.is_some())] {
+        if there && resource.root.is_none() {
+            let key = compiler.key_location(resource.location, name);
             compiler.error(Code::Conflict, key, format!("`{name}` requires `root`"));
         }
     }
     let ways = [
-        written.text.is_some(),
-        written.blob.is_some(),
-        written.file.is_some(),
-        written.root.is_some(),
-        written.run.is_some(),
+        resource.text.is_some(),
+        resource.blob.is_some(),
+        resource.file.is_some(),
+        resource.root.is_some(),
+        resource.run.is_some(),
     ];
     if ways.into_iter().filter(|way| *way).count() == 1 {
         return Some(());
@@ -219,8 +220,8 @@ fn check_content_keys(written: &Spanned<manifest::Resource>, compiler: &mut Comp
     let names = ["text", "blob", "file", "root", "run"];
     let second = names.iter().zip(ways).filter(|(_, there)| *there).nth(1);
     let (code, at) = match second {
-        Some((name, _)) => (Code::Conflict, compiler.key_location(written.location, name)),
-        None => (Code::MissingKey, written.location),
+        Some((name, _)) => (Code::Conflict, compiler.key_location(resource.location, name)),
+        None => (Code::MissingKey, resource.location),
     };
     compiler.not_exactly_one(at, "`text`, `blob`, `file`, `root`, `run`").code = code;
     None
@@ -262,7 +263,14 @@ fn file_template(file: &Spanned<String>, template: &UriTemplate, compiler: &mut 
     match compiler.pack.folder.subfolder(&folder) {
         Ok(folder) => {
             let file = FileTemplate { folder, literal: literal.into(), path };
-            watch_reachable_files(&file, template, compiler);
+            // Clients may subscribe to any file that a URI leads to; too many are not watched.
+            let globs = Globs::new(&[&reachable_glob(&file, template)], &[]).ok();
+            let walked = globs.and_then(|globs| file.folder.walk_outcome(&globs, MAX_COMPLETED_FILES).ok());
+            if let Some(walked) = walked {
+                let dependencies = &mut compiler.load_context.dependencies;
+                dependencies.folders.extend(walked.folders.iter().map(|below| file.folder.path_of(below)));
+                dependencies.files.extend(walked.files.iter().map(|entry| file.folder.path().join(&entry.path)));
+            }
             Some(file)
         }
         Err(error) => {
@@ -270,13 +278,4 @@ fn file_template(file: &Spanned<String>, template: &UriTemplate, compiler: &mut 
             None
         }
     }
-}
-
-/// Clients may subscribe to any file that a URI leads to; too many are not watched.
-fn watch_reachable_files(file: &FileTemplate, template: &UriTemplate, compiler: &mut Compiler<'_>) {
-    let Ok(globs) = Globs::new(&[&reachable_glob(file, template)], &[]) else { return };
-    let Ok(walked) = file.folder.walk_outcome(&globs, MAX_COMPLETED_FILES) else { return };
-    let dependencies = &mut compiler.load_context.dependencies;
-    dependencies.folders.extend(walked.folders.iter().map(|below| file.folder.path_of(below)));
-    dependencies.files.extend(walked.files.iter().map(|entry| file.folder.path().join(&entry.path)));
 }

@@ -109,15 +109,16 @@ impl CompiledResource {
         }
         let listing = self.listing(self.template.as_str().to_owned());
         vec![match &self.content {
-            ResourceContent::File(file) => with_stat(listing, file),
+            ResourceContent::File(file) => {
+                let Ok(stat) = file.folder.stat(&file.path) else { return vec![listing] };
+                let last_modified = stat.modified.map(rfc3339);
+                let annotations = Annotations { last_modified, ..listing.info.annotations.unwrap_or_default() };
+                let info = ResourceInfo { annotations: Some(annotations), ..listing.info };
+                listing::ResourceListing { size: Some(stat.size), info, ..listing }
+            }
             ResourceContent::Blob(bytes) => listing::ResourceListing { size: Some(bytes.len() as u64), ..listing },
             _ => listing,
         }]
-    }
-
-    /// Its URI and its name, as written in the manifest.
-    pub(super) fn declared_names(&self) -> [String; 2] {
-        [self.template.as_str().to_owned(), self.info.name.clone()]
     }
 
     /// The files of its root whose paths its variable takes.
@@ -143,14 +144,6 @@ impl CompiledResource {
             },
             size: Some(entry.size),
         }
-    }
-
-    /// Its entry in the list of resource templates.
-    pub(super) fn template_listing(&self) -> Option<listing::ResourceTemplateListing> {
-        (!self.template.is_literal()).then(|| listing::ResourceTemplateListing {
-            uri_template: self.template.as_str().to_owned(),
-            info: self.info.clone(),
-        })
     }
 
     /// Its listing under one of its URIs.
@@ -427,14 +420,6 @@ impl CompiledResource {
             _ => None,
         }
     }
-}
-
-fn with_stat(listing: listing::ResourceListing, file: &PackFile) -> listing::ResourceListing {
-    let Ok(stat) = file.folder.stat(&file.path) else { return listing };
-    let modified = stat.modified.map(rfc3339);
-    let annotations = Annotations { last_modified: modified, ..listing.info.annotations.unwrap_or_default() };
-    let info = ResourceInfo { annotations: Some(annotations), ..listing.info };
-    listing::ResourceListing { size: Some(stat.size), info, ..listing }
 }
 
 fn file_not_found(uri: &str, path: &str) -> Refusal {

@@ -144,8 +144,8 @@ fn strip_literal(pieces: &mut [PathPiece], literal: &Path) {
 /// segment.
 fn variable_piece(template: &UriTemplate, name: &str) -> Option<PathPiece> {
     let variable = template.variables().iter().find(|variable| variable.name == name)?;
-    let one = [Operator::Simple, Operator::Label, Operator::Path, Operator::Parameter];
-    Some(PathPiece::Variable { name: name.to_owned(), spans_segments: !one.contains(&variable.operator) })
+    let single_valued = [Operator::Simple, Operator::Label, Operator::Path, Operator::Parameter];
+    Some(PathPiece::Variable { name: name.to_owned(), spans_segments: !single_valued.contains(&variable.operator) })
 }
 
 /// The glob of all files that the pieces can name.

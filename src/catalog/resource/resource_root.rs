@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::compile::{Compiler, Exposure, FILES_GRANT, not_a_folder_message};
 use crate::diagnostic::Code;
-use crate::files::{FileEntry, FileError, Folder, Globs, expand_home, not_utf8_message, path_value_help};
+use crate::files::{FileEntry, Folder, Globs, expand_home, not_utf8_message, path_value_help};
 use crate::manifest;
 use crate::redact::Redactor;
 use crate::template::{Template, TextSlot};
@@ -28,13 +28,13 @@ pub(in crate::catalog) struct ResourceRoot {
 impl ResourceRoot {
     /// Compiles a `root`, and lists its files.
     pub(in crate::catalog) fn build(
-        written: &Spanned<manifest::Resource>,
+        resource: &Spanned<manifest::Resource>,
         root: &Spanned<String>,
         template: &UriTemplate,
         compiler: &mut Compiler<'_>,
     ) -> Option<ResourceRoot> {
-        check_root_uri(written, template, compiler)?;
-        let globs = compile_globs(written, compiler);
+        check_root_uri(resource, template, compiler)?;
+        let globs = compile_globs(resource, compiler);
         let folder = resolve_folder(root, compiler)?;
         let globs = globs?;
         for watched in folder.folders_to_watch(&globs).unwrap_or_default() {
@@ -47,7 +47,7 @@ impl ResourceRoot {
                 return None;
             }
         };
-        report_unused_excludes(written, root, &walked.used_excludes, compiler);
+        report_unused_excludes(resource, root, &walked.used_excludes, compiler);
         if walked.not_utf8 > 0 {
             compiler
                 .warning(Code::Glob, root.location, not_utf8_message(walked.not_utf8))
@@ -115,7 +115,7 @@ pub(in crate::catalog) fn exclude_secret_paths(
 /// Reports patterns of `exclude` that leave nothing out. Of a folder that a variable names, and of hidden files, which are
 /// no resources anyway, nothing is known.
 fn report_unused_excludes(
-    written: &manifest::Resource,
+    resource: &manifest::Resource,
     root: &Spanned<String>,
     used: &BTreeSet<usize>,
     compiler: &mut Compiler<'_>,
@@ -123,7 +123,7 @@ fn report_unused_excludes(
     if root.contains("{{") {
         return;
     }
-    for (at, pattern) in written.exclude.iter().flatten().enumerate() {
+    for (at, pattern) in resource.exclude.iter().flatten().enumerate() {
         let is_hidden = pattern.split('/').any(|name| name.starts_with('.') && !matches!(name, "." | ".."));
         if !used.contains(&at) && !is_hidden {
             let message = format!("exclude `{}` matches no files of this `root`", pattern.value);
@@ -133,7 +133,7 @@ fn report_unused_excludes(
 }
 
 fn check_root_uri(
-    written: &Spanned<manifest::Resource>,
+    resource: &Spanned<manifest::Resource>,
     template: &UriTemplate,
     compiler: &mut Compiler<'_>,
 ) -> Option<()> {
@@ -145,28 +145,28 @@ fn check_root_uri(
     if whole_path {
         return Some(());
     }
-    let at = written.uri.as_ref().map_or(written.location, |uri| uri.location);
+    let at = resource.uri.as_ref().map_or(resource.location, |uri| uri.location);
     compiler
         .error(Code::Uri, at, "invalid `uri` of a `root`, expected exactly one variable, the file path")
         .help("write it as `{+path}`, such as `src://{+path}`");
     None
 }
 
-fn compile_globs(written: &manifest::Resource, compiler: &mut Compiler<'_>) -> Option<Globs> {
-    let texts = |written: Option<&Vec<Spanned<String>>>| -> Vec<String> {
-        written.into_iter().flatten().map(|pattern| pattern.value.clone()).collect()
+fn compile_globs(resource: &manifest::Resource, compiler: &mut Compiler<'_>) -> Option<Globs> {
+    let texts = |patterns: Option<&Vec<Spanned<String>>>| -> Vec<String> {
+        patterns.into_iter().flatten().map(|pattern| pattern.value.clone()).collect()
     };
-    let mut include = texts(written.include.as_ref());
+    let mut include = texts(resource.include.as_ref());
     if include.is_empty() {
         include.push("**/*".to_owned());
     }
-    let exclude = texts(written.exclude.as_ref());
+    let exclude = texts(resource.exclude.as_ref());
     let include: Vec<&str> = include.iter().map(String::as_str).collect();
     let exclude: Vec<&str> = exclude.iter().map(String::as_str).collect();
     match Globs::new(&include, &exclude) {
         Ok(globs) => Some(globs),
         Err(error) => {
-            let list = if error.excluded { &written.exclude } else { &written.include };
+            let list = if error.excluded { &resource.exclude } else { &resource.include };
             if let Some(pattern) = list.as_ref().and_then(|list| list.get(error.index)) {
                 compiler.error(Code::Glob, pattern.location, error.message);
             }
@@ -180,7 +180,8 @@ fn resolve_folder(root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option
     if !root.contains("{{") {
         let path = compiler.resolve_path(root, root.location)?;
         compiler.load_context.dependencies.folders.insert(compiler.pack.folder.path().join(&path));
-        return report_unopened(compiler.pack.folder.subfolder(&path), root, compiler);
+        let opened = compiler.pack.folder.subfolder(&path);
+        return opened.map_err(|error| compiler.report_missing_path(root, root.location, error.to_string())).ok();
     }
     if let Some(workspace) = compiler.workspace(root) {
         return open_workspace(&workspace, root, compiler);
@@ -245,20 +246,6 @@ fn open_outside(path: &Path, root: &Spanned<String>, compiler: &mut Compiler<'_>
         Err(error) => {
             let at = format!("the folder is `{}`", path.display());
             compiler.error(Code::NotFound, root.location, error.to_string()).help(at);
-            None
-        }
-    }
-}
-
-fn report_unopened(
-    folder: Result<Folder, FileError>,
-    root: &Spanned<String>,
-    compiler: &mut Compiler<'_>,
-) -> Option<Folder> {
-    match folder {
-        Ok(folder) => Some(folder),
-        Err(error) => {
-            compiler.report_missing_path(root, root.location, error.to_string());
             None
         }
     }

@@ -58,32 +58,6 @@ impl CallContext {
     pub(in crate::catalog) fn budget(&self) -> Budget {
         Budget::new(self.cancel.clone(), self.memory.caller())
     }
-
-    /// Sets what the request holds.
-    #[must_use]
-    pub fn with_memory(self, memory: Arc<Reservation>) -> CallContext {
-        CallContext { memory, ..self }
-    }
-
-    /// Sets the client.
-    #[must_use]
-    pub fn with_client(mut self, client: Arc<dyn McpClient>) -> CallContext {
-        self.client = Some(client);
-        self
-    }
-
-    /// Sets its place among the calls of its peer.
-    #[must_use]
-    pub fn with_arrival_turn(self, arrival_turn: Option<Arc<ArrivalTurn>>) -> CallContext {
-        CallContext { arrival_turn, ..self }
-    }
-
-    /// Sets the checkpoint to resume from.
-    #[must_use]
-    pub fn with_checkpoint(mut self, checkpoint: Checkpoint) -> CallContext {
-        self.checkpoint = Some(checkpoint);
-        self
-    }
 }
 
 /// The result of a tool. A failed tool has a result too, for the model to read.
@@ -213,7 +187,7 @@ impl ResultBlock {
 
     /// A text block without annotations.
     pub fn text(text: impl Into<String>) -> ResultBlock {
-        ResultBlock::Text(TextBlock { text: text.into(), annotations: None, meta: None })
+        ResultBlock::Text(TextBlock { text: text.into(), notes: BlockNotes::default() })
     }
 }
 
@@ -221,12 +195,8 @@ impl ResultBlock {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TextBlock {
     pub text: String,
-    /// Hints about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub annotations: Option<Annotations>,
-    /// The author's own metadata.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Object>,
+    #[serde(flatten)]
+    pub notes: BlockNotes,
 }
 
 /// A picture or a sound.
@@ -236,12 +206,8 @@ pub struct MediaBlock {
     /// Its bytes, in base64.
     pub data: String,
     pub mime_type: String,
-    /// Hints about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub annotations: Option<Annotations>,
-    /// The author's own metadata.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Object>,
+    #[serde(flatten)]
+    pub notes: BlockNotes,
 }
 
 /// A resource embedded with its contents.
@@ -249,7 +215,14 @@ pub struct MediaBlock {
 pub struct EmbeddedBlock {
     /// The contents.
     pub resource: ResultContents,
-    /// Hints about them.
+    #[serde(flatten)]
+    pub notes: BlockNotes,
+}
+
+/// What a block has beside its content.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct BlockNotes {
+    /// Hints about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// The author's own metadata.

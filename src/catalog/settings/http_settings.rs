@@ -74,27 +74,33 @@ impl Default for HttpLimits {
 
 /// Checks `http`.
 pub(in crate::catalog) fn http_settings(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Option<HttpSettings> {
-    let Some(written) = &pack.manifest.http else {
+    let Some(http) = &pack.manifest.http else {
         return Some(HttpSettings { at: Some(pack.at.span()), ..HttpSettings::default() });
     };
-    let listen = written.listen.as_ref().map(|listen| parse_address(listen, compiler));
-    let path = written.path.as_ref().map(|path| check_endpoint_path(path, compiler));
-    if let Some(path) = written.path.as_ref().filter(|path| written.sse == Some(true) && is_sse_path(path)) {
+    let listen = http.listen.as_ref().map(|listen| parse_address(listen, compiler));
+    let path = http.path.as_ref().map(|path| check_endpoint_path(path, compiler));
+    // HTTP+SSE has its two paths beside that of the endpoint.
+    let is_sse_path = |path: &str| matches!(path.trim_end_matches('/').rsplit('/').next(), Some("sse" | "messages"));
+    if let Some(path) = http.path.as_ref().filter(|path| http.sse == Some(true) && is_sse_path(path)) {
         compiler
             .error(Code::Conflict, path.location, format!("path `{}` is reserved for HTTP+SSE", path.value))
             .help("use another path, or remove `sse`");
     }
-    if let (Some(listen), Some(Some(address)), None) = (&written.listen, listen, &written.token) {
-        warn_of_others(listen, address, compiler);
+    if let (Some(listen), Some(Some(address)), None) = (&http.listen, listen, &http.token) {
+        // `serve --http` refuses to listen there without `--insecure`.
+        if !address.ip().is_loopback() {
+            let message = format!("missing `token`: `{address}` is reachable from other machines");
+            compiler.warning(Code::Unsafe, listen.location, message).help("set `token`, or listen on `127.0.0.1`");
+        }
     }
-    let token = written.token.as_ref().map(|token| bearer_token(token, pack, compiler));
-    check_origins(written, compiler);
-    check_hosts(written, compiler);
-    warn_of_wildcard_host(written, compiler);
-    if let Some(max) = written.max_sessions.as_ref().filter(|max| max.value == 0) {
+    let token = http.token.as_ref().map(|token| bearer_token(token, pack, compiler));
+    check_origins(http, compiler);
+    check_hosts(http, compiler);
+    warn_of_wildcard_host(http, compiler);
+    if let Some(max) = http.max_sessions.as_ref().filter(|max| max.value == 0) {
         compiler.error(Code::BadValue, max.location, "invalid `maxSessions`, expected at least 1");
     }
-    if let Some(ping) = written.ping.as_ref().filter(|ping| ping.value.to_std().is_zero()) {
+    if let Some(ping) = http.ping.as_ref().filter(|ping| ping.value.to_std().is_zero()) {
         compiler.error(Code::BadValue, ping.location, "invalid `ping`, expected more than zero").help("such as `30s`");
     }
     Some(HttpSettings {
@@ -102,35 +108,33 @@ pub(in crate::catalog) fn http_settings(pack: &LoadedPack, compiler: &mut Compil
         path: none_if_invalid(path)?,
         access: HttpAccess {
             token: none_if_invalid(token)?.flatten(),
-            origins: written.allowed_origins.iter().flatten().map(|origin| normalize_origin(origin)).collect(),
-            hosts: written.allowed_hosts.iter().flatten().map(|host| host.to_ascii_lowercase()).collect(),
+            origins: http.allowed_origins.iter().flatten().map(|origin| normalize_origin(origin)).collect(),
+            hosts: http.allowed_hosts.iter().flatten().map(|host| host.to_ascii_lowercase()).collect(),
         },
-        sse: written.sse.unwrap_or_default(),
-        max_sessions: written.max_sessions.as_ref().and_then(|max| usize::try_from(max.value).ok()),
-        session_idle: written.session_idle.map(value_types::Duration::to_std),
-        ping: written.ping.as_ref().map(|ping| ping.value.to_std()),
-        limits: http_limits(written, compiler),
-        key_spans: ["listen", "path", "sse"]
-            .map(|key| (key, compiler.key_location(written.location, key).span()))
-            .into(),
-        at: Some(written.location.span()),
+        sse: http.sse.unwrap_or_default(),
+        max_sessions: http.max_sessions.as_ref().and_then(|max| usize::try_from(max.value).ok()),
+        session_idle: http.session_idle.map(value_types::Duration::to_std),
+        ping: http.ping.as_ref().map(|ping| ping.value.to_std()),
+        limits: http_limits(http, compiler),
+        key_spans: ["listen", "path", "sse"].map(|key| (key, compiler.key_location(http.location, key).span())).into(),
+        at: Some(http.location.span()),
     })
 }
 
 /// Checks `http.limits`. What is not written has its default.
-fn http_limits(written: &manifest::Http, compiler: &mut Compiler<'_>) -> HttpLimits {
+fn http_limits(http: &manifest::Http, compiler: &mut Compiler<'_>) -> HttpLimits {
     let mut limits = HttpLimits::default();
-    let Some(written) = &written.limits else { return limits };
-    if let Some(connections) = &written.connections {
+    let Some(declared) = &http.limits else { return limits };
+    if let Some(connections) = &declared.connections {
         if connections.value == 0 {
             compiler.error(Code::BadValue, connections.location, "invalid `connections`, expected at least 1");
         }
         limits.connections = connections.value as usize;
     }
     for (name, timeout, limit) in [
-        ("headerTimeout", &written.header_timeout, &mut limits.header_timeout),
-        ("bodyTimeout", &written.body_timeout, &mut limits.body_timeout),
-        ("writeTimeout", &written.write_timeout, &mut limits.write_timeout),
+        ("headerTimeout", &declared.header_timeout, &mut limits.header_timeout),
+        ("bodyTimeout", &declared.body_timeout, &mut limits.body_timeout),
+        ("writeTimeout", &declared.write_timeout, &mut limits.write_timeout),
     ] {
         let Some(timeout) = timeout else { continue };
         if timeout.value.to_std().is_zero() {
@@ -141,42 +145,34 @@ fn http_limits(written: &manifest::Http, compiler: &mut Compiler<'_>) -> HttpLim
     limits
 }
 
-fn parse_address(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<SocketAddr> {
-    let text = written.replacen("localhost:", "127.0.0.1:", 1);
+fn parse_address(address: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<SocketAddr> {
+    let text = address.replacen("localhost:", "127.0.0.1:", 1);
     let parsed = text.parse().ok();
     if parsed.is_none() {
         compiler
-            .error(Code::BadValue, written.location, format!("invalid socket address `{}`", written.value))
+            .error(Code::BadValue, address.location, format!("invalid socket address `{}`", address.value))
             .help("such as `127.0.0.1:8080`, or `[::1]:8080`");
     }
     parsed
 }
 
-/// `serve --http` refuses to listen there without `--insecure`.
-fn warn_of_others(written: &Spanned<String>, address: SocketAddr, compiler: &mut Compiler<'_>) {
-    if !address.ip().is_loopback() {
-        let message = format!("missing `token`: `{address}` is reachable from other machines");
-        compiler.warning(Code::Unsafe, written.location, message).help("set `token`, or listen on `127.0.0.1`");
-    }
-}
-
-fn check_endpoint_path(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<String> {
+fn check_endpoint_path(path: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<String> {
     let is_allowed = |character: char| character.is_ascii_alphanumeric() || "/-._~".contains(character);
-    if !written.starts_with('/') || !written.chars().all(is_allowed) {
+    if !path.starts_with('/') || !path.chars().all(is_allowed) {
         compiler
-            .error(Code::BadValue, written.location, format!("invalid path `{}`", written.value))
+            .error(Code::BadValue, path.location, format!("invalid path `{}`", path.value))
             .help("start it with `/` and use letters, digits and `-._~`, such as `/mcp`");
         return None;
     }
-    let resolved = resolve_segments(written);
-    if written.trim_end_matches('/') != resolved.trim_end_matches('/') || written.ends_with("//") {
+    let resolved = resolve_segments(path);
+    if path.trim_end_matches('/') != resolved.trim_end_matches('/') || path.ends_with("//") {
         compiler
-            .error(Code::BadValue, written.location, format!("invalid path `{}`", written.value))
+            .error(Code::BadValue, path.location, format!("invalid path `{}`", path.value))
             .help(format!("write `{resolved}`: clients resolve `.` and `..`, and no segment is empty"))
-            .suggest(written.location.span(), resolved);
+            .suggest(path.location.span(), resolved);
         return None;
     }
-    Some(written.value.clone())
+    Some(path.value.clone())
 }
 
 /// A path as clients ask for it: without empty segments, `.` and `..`.
@@ -192,13 +188,8 @@ fn resolve_segments(path: &str) -> String {
     format!("/{}", segments.join("/"))
 }
 
-/// HTTP+SSE has its two paths beside that of the endpoint.
-fn is_sse_path(path: &str) -> bool {
-    matches!(path.trim_end_matches('/').rsplit('/').next(), Some("sse" | "messages"))
-}
-
-fn check_origins(written: &manifest::Http, compiler: &mut Compiler<'_>) {
-    for origin in written.allowed_origins.iter().flatten() {
+fn check_origins(http: &manifest::Http, compiler: &mut Compiler<'_>) {
+    for origin in http.allowed_origins.iter().flatten() {
         let parsed = url::Url::parse(origin).ok().filter(|url| url.path() == "/" && url.has_host());
         if parsed.is_none() || origin.ends_with('/') {
             compiler
@@ -209,8 +200,8 @@ fn check_origins(written: &manifest::Http, compiler: &mut Compiler<'_>) {
 }
 
 /// Reports what no `Host` header can be.
-fn check_hosts(written: &manifest::Http, compiler: &mut Compiler<'_>) {
-    for host in written.allowed_hosts.iter().flatten().filter(|host| !is_host(host)) {
+fn check_hosts(http: &manifest::Http, compiler: &mut Compiler<'_>) {
+    for host in http.allowed_hosts.iter().flatten().filter(|host| !is_host(host)) {
         let after = host.split_once("://").map_or(host.as_str(), |(_, rest)| rest);
         let bare = after.split('/').next().filter(|bare| is_host(bare)).unwrap_or("desk.example").to_owned();
         compiler
@@ -233,8 +224,8 @@ fn is_host(host: &str) -> bool {
 }
 
 /// A web page could then read the server by a host name of its own that points to this machine.
-fn warn_of_wildcard_host(written: &manifest::Http, compiler: &mut Compiler<'_>) {
-    for host in written.allowed_hosts.iter().flatten().filter(|host| host.value == "*") {
+fn warn_of_wildcard_host(http: &manifest::Http, compiler: &mut Compiler<'_>) {
+    for host in http.allowed_hosts.iter().flatten().filter(|host| host.value == "*") {
         compiler
             .warning(
                 Code::Unsafe,
@@ -250,17 +241,17 @@ const MIN_TOKEN_CHARS: usize = 16;
 
 /// The token: `Some(None)` where its variable is not set.
 fn bearer_token(
-    written: &Spanned<String>,
+    token: &Spanned<String>,
     pack: &LoadedPack,
     compiler: &mut Compiler<'_>,
 ) -> Option<Option<TokenDigest>> {
-    let template: Template<TextSlot> = compiler.template(written, Exposure::Credential)?;
+    let template: Template<TextSlot> = compiler.template(token, Exposure::Credential)?;
     let Some(name) = template.single_path().and_then(|path| match path {
         [env, name] if env == "env" => Some(name),
         _ => None,
     }) else {
         compiler
-            .error(Code::Secret, written.location, "invalid `token`, expected exactly one `{{env.NAME}}`")
+            .error(Code::Secret, token.location, "invalid `token`, expected exactly one `{{env.NAME}}`")
             .help("keep the token out of the manifest: declare a variable under `env` with `secret: true`");
         return None;
     };
@@ -273,7 +264,7 @@ fn bearer_token(
             compiler
                 .note(
                     Code::UnsetVariable,
-                    written.location,
+                    token.location,
                     format!("variable `{name}` is not set: the server has no token"),
                 )
                 .help("set it where the server is started; `serve --http` refuses to start without it")
@@ -285,7 +276,7 @@ fn bearer_token(
         compiler
             .warning(
                 Code::Secret,
-                written.location,
+                token.location,
                 format!("token in `{name}` is shorter than {MIN_TOKEN_CHARS} characters"),
             )
             .help("generate one with `openssl rand -hex 32`");

@@ -13,40 +13,40 @@ use crate::yaml::Spanned;
 
 /// Checks `server`.
 pub(in crate::catalog) fn server_info(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Option<ServerInfo> {
-    let Some(written) = &pack.manifest.server else {
+    let Some(server) = &pack.manifest.server else {
         compiler.error(Code::MissingKey, pack.at, "missing key `server`").help("add `server: { name: my-server }`");
         return None;
     };
-    check_icons(written.icons.as_deref(), written.location, compiler);
-    let Some(name) = &written.name else {
-        compiler.error(Code::MissingKey, written.location, "missing key `name` in `server`");
+    check_icons(server.icons.as_deref(), server.location, compiler);
+    let Some(name) = &server.name else {
+        compiler.error(Code::MissingKey, server.location, "missing key `name` in `server`");
         return None;
     };
     check_server_name(name, compiler);
-    if let Some(size) = written.page_size.as_ref().filter(|size| size.value == 0) {
+    if let Some(size) = server.page_size.as_ref().filter(|size| size.value == 0) {
         compiler.error(Code::BadValue, size.location, "invalid `pageSize`, expected at least 1");
     }
-    if let Some(url) = written.website_url.as_ref().filter(|url| url::Url::parse(url).is_err()) {
+    if let Some(url) = server.website_url.as_ref().filter(|url| url::Url::parse(url).is_err()) {
         compiler
             .error(Code::BadValue, url.location, format!("invalid URL `{}`", url.value))
             .help("such as `https://desk.example`");
     }
-    let instructions = written.instructions.as_ref().and_then(|text| compiler.resolve_text(text));
+    let instructions = server.instructions.as_ref().and_then(|text| compiler.resolve_text(text));
     let instructions = instructions.and_then(|text| render_at_load(&text, compiler));
-    let version = written.version.as_ref().map_or_else(|| "0.0.0".to_owned(), |version| version.0.clone());
     Some(ServerInfo {
-        title: listed_text(written.title.as_deref(), written.location, "title", compiler),
-        description: listed_text(written.description.as_deref(), written.location, "description", compiler),
+        name: name.value.clone(),
+        version: server.version.as_ref().map_or_else(|| "0.0.0".to_owned(), |version| version.0.clone()),
+        title: listed_text(server.title.as_deref(), server.location, "title", compiler),
+        description: listed_text(server.description.as_deref(), server.location, "description", compiler),
         instructions: instructions.map(|text| text.trim_end().to_owned()),
-        icons: listed_icons(written.icons.as_deref()),
-        website_url: written.website_url.as_ref().map(|url| url.value.clone()),
-        page_size: written.page_size.as_ref().and_then(|size| usize::try_from(size.value).ok()),
-        ttl_ms: written.ttl_ms,
-        cache_scope: written.cache_scope,
-        extensions: written.extensions.as_ref().map(|map| map.value.clone()),
-        experimental: written.experimental.as_ref().map(|map| map.value.clone()),
-        bridge: written.bridge.as_ref().map(BridgePolicy::new).unwrap_or_default(),
-        ..ServerInfo::new(name.value.clone(), version)
+        icons: listed_icons(server.icons.as_deref()),
+        website_url: server.website_url.as_ref().map(|url| url.value.clone()),
+        page_size: server.page_size.as_ref().and_then(|size| usize::try_from(size.value).ok()),
+        ttl_ms: server.ttl_ms,
+        cache_scope: server.cache_scope,
+        extensions: server.extensions.as_ref().map(|map| map.value.clone()),
+        experimental: server.experimental.as_ref().map(|map| map.value.clone()),
+        bridge: server.bridge.as_ref().map(BridgePolicy::new).unwrap_or_default(),
     })
 }
 
@@ -69,9 +69,6 @@ fn check_server_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
 
 /// The trace context that is propagated besides `traceparent`.
 pub(in crate::catalog) fn trace_propagation(pack: &LoadedPack) -> TracePropagation {
-    let written = pack.manifest.server.as_ref().and_then(|server| server.trace.as_deref()).unwrap_or_default();
-    TracePropagation {
-        tracestate: written.contains(&TraceKey::Tracestate),
-        baggage: written.contains(&TraceKey::Baggage),
-    }
+    let keys = pack.manifest.server.as_ref().and_then(|server| server.trace.as_deref()).unwrap_or_default();
+    TracePropagation { tracestate: keys.contains(&TraceKey::Tracestate), baggage: keys.contains(&TraceKey::Baggage) }
 }

@@ -28,22 +28,22 @@ impl Default for ServerLimits {
 /// Checks `server.limits`. What is not written has its default.
 pub(in crate::catalog) fn server_limits(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> ServerLimits {
     let mut limits = ServerLimits::default();
-    let Some(written) = pack.manifest.server.as_ref().and_then(|server| server.limits.as_ref()) else { return limits };
-    for (name, limit) in [("programs", &written.programs), ("callsPerSecond", &written.calls_per_second)] {
+    let Some(declared) = pack.manifest.server.as_ref().and_then(|server| server.limits.as_ref()) else { return limits };
+    for (name, limit) in [("programs", &declared.programs), ("callsPerSecond", &declared.calls_per_second)] {
         if let Some(limit) = limit.as_ref().filter(|limit| limit.value == 0) {
             compiler.error(Code::BadValue, limit.location, format!("invalid `{name}`, expected at least 1"));
         }
     }
-    if let Some(bytes) = written.bytes_in_flight.as_ref().filter(|bytes| bytes.value.bytes() < MIN_BYTES_IN_FLIGHT) {
+    if let Some(bytes) = declared.bytes_in_flight.as_ref().filter(|bytes| bytes.value.bytes() < MIN_BYTES_IN_FLIGHT) {
         compiler.error(Code::BadValue, bytes.location, "invalid `bytesInFlight`, expected at least 64MiB");
     }
-    if let Some(programs) = &written.programs {
+    if let Some(programs) = &declared.programs {
         limits.programs = programs.value as usize;
     }
-    if let Some(bytes) = &written.bytes_in_flight {
+    if let Some(bytes) = &declared.bytes_in_flight {
         limits.bytes_in_flight = bytes.value.bytes();
     }
-    if let Some(calls) = &written.calls_per_second {
+    if let Some(calls) = &declared.calls_per_second {
         limits.calls_per_second = calls.value;
     }
     limits

@@ -79,12 +79,12 @@ impl SkillCollector {
     /// Takes the skills of a pack, and warns of folders that are not skills.
     pub(in crate::catalog) fn add_pack(
         &mut self,
-        written: &Spanned<manifest::Skills>,
+        skills: &Spanned<manifest::Skills>,
         pack_context: &Arc<PackContext>,
         compiler: &mut Compiler<'_>,
     ) {
         self.is_declared = true;
-        let Some(dir) = open_skills_dir(written, pack_context, compiler) else { return };
+        let Some(dir) = open_skills_dir(skills, pack_context, compiler) else { return };
         let mut front_matters = FrontMatters::new();
         let mut contents = FileDigests::new();
         let mut any = false;
@@ -307,7 +307,11 @@ impl SkillsDir<'_> {
                 continue;
             }
             match self.folder.read(Path::new(&entry.path), MAX_SKILL_BYTES) {
-                Ok(bytes) => contents.insert(entry.path.clone(), digest_file(&entry.path, &bytes)),
+                Ok(bytes) => {
+                    let hex: String = sha256(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+                    let (digest, mime_type) = (format!("sha256:{hex}"), mime_of(&entry.path, &bytes));
+                    contents.insert(entry.path.clone(), FileDigest { digest, size: bytes.len() as u64, mime_type })
+                }
                 Err(error) => return self.skip_skill(folder, &error.to_string(), compiler),
             };
         }
@@ -326,13 +330,13 @@ impl SkillsDir<'_> {
 
 /// Opens the folder that holds the skills, and has it watched.
 fn open_skills_dir<'a>(
-    written: &Spanned<manifest::Skills>,
+    skills: &Spanned<manifest::Skills>,
     pack_context: &'a Arc<PackContext>,
     compiler: &mut Compiler<'_>,
 ) -> Option<SkillsDir<'a>> {
-    let Some(dir) = &written.dir else {
+    let Some(dir) = &skills.dir else {
         compiler
-            .error(Code::MissingKey, written.location, "missing key `dir` in `skills`")
+            .error(Code::MissingKey, skills.location, "missing key `dir` in `skills`")
             .help("write `skills: { dir: skills }`");
         return None;
     };
@@ -397,11 +401,6 @@ fn skill_file(folder: &str) -> String {
 /// Whether a path is in one of some folders, or below it.
 fn is_below_any(path: &str, is_folder: impl Fn(&str) -> bool) -> bool {
     is_folder("") || path.match_indices('/').any(|(end, _)| path.get(..end).is_some_and(&is_folder))
-}
-
-fn digest_file(path: &str, bytes: &[u8]) -> FileDigest {
-    let hex: String = sha256(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    FileDigest { digest: format!("sha256:{hex}"), size: bytes.len() as u64, mime_type: mime_of(path, bytes) }
 }
 
 /// The listing of a file; a SKILL.md has the name and description of its skill.

@@ -30,7 +30,11 @@ pub(super) fn check_front_matter(file: FileId, rules: &SkillRules<'_>, compiler:
     if !rules.is_parsed {
         report.extend_as_warnings(reported, effect);
     }
-    if rules.is_parsed && add_to_earlier_warning(file, effect, compiler) {
+    // What becomes of a skill is added to the warning that its front matter has as that of a prompt.
+    if rules.is_parsed
+        && let Some(warning) = compiler.load_context.report.warning_in(file, Code::Syntax)
+    {
+        warning.message = format!("{}, and {}", warning.message, effect.as_str());
         return None;
     }
     if rules.is_parsed && matches!(parsed, Some((None, _))) {
@@ -56,13 +60,6 @@ pub(super) fn check_front_matter(file: FileId, rules: &SkillRules<'_>, compiler:
     check.check_description();
     check.check_optional_keys();
     check.is_valid.then_some(front_matter)
-}
-
-/// Adds what becomes of a skill to the warning that its front matter has as that of a prompt, if there is one.
-fn add_to_earlier_warning(file: FileId, effect: Consequence, compiler: &mut Compiler<'_>) -> bool {
-    let Some(warning) = compiler.load_context.report.warning_in(file, Code::Syntax) else { return false };
-    warning.message = format!("{}, and {}", warning.message, effect.as_str());
-    true
 }
 
 struct FrontMatterCheck<'a, 'c> {

@@ -71,12 +71,9 @@ struct QueuedCall {
 
 impl CallLimit {
     /// Checks the limits of a tool. `None` where it has none.
-    pub(in crate::catalog) fn build(
-        written: &Spanned<manifest::Tool>,
-        compiler: &mut Compiler<'_>,
-    ) -> Option<CallLimit> {
-        let rate = written.rate_limit.as_ref().and_then(|limit| compile_rate(limit, compiler));
-        let (max_concurrent, queue) = compile_concurrency(written.concurrency.as_ref(), compiler);
+    pub(in crate::catalog) fn build(tool: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Option<CallLimit> {
+        let rate = tool.rate_limit.as_ref().and_then(|limit| compile_rate(limit, compiler));
+        let (max_concurrent, queue) = compile_concurrency(tool.concurrency.as_ref(), compiler);
         let limit = CallLimit { rate, max_concurrent, queue, usage: OnceLock::new() };
         (limit.rate.is_some() || max_concurrent.is_some()).then_some(limit)
     }
@@ -235,16 +232,16 @@ fn lock(usage: &Mutex<CallUsage>) -> MutexGuard<'_, CallUsage> {
 
 /// How many calls may run at once, and how many may wait.
 fn compile_concurrency(
-    written: Option<&Spanned<manifest::Concurrency>>,
+    concurrency: Option<&Spanned<manifest::Concurrency>>,
     compiler: &mut Compiler<'_>,
 ) -> (Option<u32>, usize) {
-    let Some(written) = written else { return (None, 0) };
-    let (calls, queue) = match &written.value {
-        Concurrency::Calls(calls) => (Spanned::new(calls.0, written.location), None),
+    let Some(concurrency) = concurrency else { return (None, 0) };
+    let (calls, queue) = match &concurrency.value {
+        Concurrency::Calls(calls) => (Spanned::new(calls.0, concurrency.location), None),
         Concurrency::Keys(ConcurrencyKeys { calls: Some(calls), queue }) => (calls.clone(), queue.as_ref()),
         Concurrency::Keys(ConcurrencyKeys { calls: None, .. }) => {
             compiler
-                .error(Code::MissingKey, written.location, "missing key `calls` in `concurrency`")
+                .error(Code::MissingKey, concurrency.location, "missing key `calls` in `concurrency`")
                 .help("write `{ calls: 1, queue: 10 }`");
             return (None, 0);
         }

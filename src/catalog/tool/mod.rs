@@ -22,8 +22,9 @@ use crate::catalog::inputs::argument_schema::DeclaredArguments;
 use crate::catalog::inputs::{BindError, Inputs, ResolvedCall, arguments_size, violations_message};
 use crate::catalog::listing::icons::{check_icons, listed_icons};
 use crate::catalog::listing::{self, Object};
-use crate::catalog::result::call_result::{ResultBlock, TaskPolicy};
-use crate::catalog::result::media_block::{BlockNotes, blob_block, media_block};
+use crate::catalog::result::call_result::{BlockNotes, ResultBlock, TaskPolicy};
+
+use crate::catalog::result::media_block::{blob_block, media_block};
 use crate::catalog::result::refusal::{Refusal, RefusalKind};
 use crate::catalog::tool::call_limit::CallLimit;
 use crate::catalog::tool::required_capabilities::RequiredCapabilities;
@@ -76,36 +77,36 @@ struct Done {
 impl CompiledTool {
     /// Compiles a tool. `None` if it has errors, or its pack lacks a grant.
     pub(super) fn build(
-        written: &Spanned<manifest::Tool>,
+        tool: &Spanned<manifest::Tool>,
         build_context: EntryBuildContext<'_, '_>,
     ) -> Option<CompiledTool> {
         let EntryBuildContext { compiler, references, pack_context, name, contents_before } = build_context;
-        check_icons(written.icons.as_deref(), written.location, compiler);
-        check_keys(written, compiler);
-        let inputs = compile_inputs(written, compiler);
-        let texts = ListedTexts::render(written, compiler);
-        let output = output_schema(written, compiler);
+        check_icons(tool.icons.as_deref(), tool.location, compiler);
+        check_keys(tool, compiler);
+        let inputs = compile_inputs(tool, compiler);
+        let texts = ListedTexts::render(tool, compiler);
+        let output = output_schema(tool, compiler);
         let keys = RunKeys {
-            run: written.run.as_ref(),
-            timeout: written.timeout,
-            max_output: written.max_output,
-            wants_json: wants_json(written),
+            run: tool.run.as_ref(),
+            timeout: tool.timeout,
+            max_output: tool.max_output,
+            wants_json: wants_json(tool),
         };
-        check_limits(&keys, written.location, compiler);
-        let limit = CallLimit::build(written, compiler);
-        let requires = written.requires.as_ref().and_then(|requires| RequiredCapabilities::build(requires, compiler));
+        check_limits(&keys, tool.location, compiler);
+        let limit = CallLimit::build(tool, compiler);
+        let requires = tool.requires.as_ref().and_then(|requires| RequiredCapabilities::build(requires, compiler));
         let checked = keys.compile(compiler);
         let result = compiler.with_scope_shape(checked.names.clone(), |compiler| {
-            CompiledResult::compile(written.result.as_ref(), compiler, references)
+            CompiledResult::compile(tool.result.as_ref(), compiler, references)
         });
         if checked.lacks_grant || checked.has_errors {
             return None;
         }
-        let digest = entry_digest(written.location, contents_before, compiler);
+        let digest = entry_digest(tool.location, contents_before, compiler);
         let mut plan = checked.into_plan(pack_context.entry_digest(digest), compiler);
-        let task = compile_task_policy(written.task.as_ref().map(|task| &task.value), plan.as_mut());
+        let task = compile_task_policy(tool.task.as_ref().map(|task| &task.value), plan.as_mut());
         let (inputs, output) = (inputs?, output?);
-        let listing = texts.into_listing(name, written, &inputs, output.as_ref());
+        let listing = texts.into_listing(name, tool, &inputs, output.as_ref());
         Some(CompiledTool {
             listing,
             limit,
@@ -116,7 +117,7 @@ impl CompiledTool {
             result: result?,
             pack_context: pack_context.clone(),
             task,
-            is_hidden: is_hidden(written),
+            is_hidden: is_hidden(tool),
             digest,
         })
     }
@@ -241,7 +242,10 @@ impl CompiledTool {
     fn tool_content(&self, rendered: RenderedResult, done: Option<&Done>) -> Result<ToolContent, Refusal> {
         let (mut content, structured) = match rendered {
             RenderedResult::Unchanged(body) => self.body_content(body),
-            RenderedResult::Value(value) => (vec![value_block(&value)], self.as_structured(value)),
+            RenderedResult::Value(value) => {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                (vec![RenderedBlock::Block(ResultBlock::text(text))], self.as_structured(value))
+            }
             RenderedResult::Text(text, structured) => {
                 (vec![RenderedBlock::Block(ResultBlock::text(text))], self.structured_content(structured))
             }
@@ -300,12 +304,6 @@ impl CompiledTool {
     }
 }
 
-/// A value as text: a text as it is, everything else as JSON.
-fn value_block(value: &Value) -> RenderedBlock {
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    RenderedBlock::Block(ResultBlock::text(text))
-}
-
 /// The block of a body that is not text; `None` if it is empty.
 fn bytes_block(bytes: &[u8], mime_type: &str) -> Option<ResultBlock> {
     match mime_type.split('/').next() {
@@ -318,8 +316,8 @@ fn bytes_block(bytes: &[u8], mime_type: &str) -> Option<ResultBlock> {
     }
 }
 
-fn compile_task_policy(written: Option<&Task>, plan: Option<&mut RunPlan>) -> Option<TaskPolicy> {
-    let (support, after, ttl) = match written? {
+fn compile_task_policy(task: Option<&Task>, plan: Option<&mut RunPlan>) -> Option<TaskPolicy> {
+    let (support, after, ttl) = match task? {
         Task::Support(support) => (*support, None, None),
         Task::Keys(keys) => (keys.support.unwrap_or(TaskSupport::Optional), keys.after.as_ref(), keys.ttl),
     };
@@ -377,14 +375,14 @@ fn compile_inputs(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>
 }
 
 /// Where an author wrote what a pointer into the whole schema leads to.
-fn argument_position(pointer: &str, written: DeclaredArguments<'_>, compiler: &Compiler<'_>) -> Location {
-    let place = written.locate(pointer).unwrap_or_else(|| (Location::start_of(FileId(0)), String::new()));
+fn argument_position(pointer: &str, arguments: DeclaredArguments<'_>, compiler: &Compiler<'_>) -> Location {
+    let place = arguments.locate(pointer).unwrap_or_else(|| (Location::start_of(FileId(0)), String::new()));
     compiler.load_context.documents.value_at(place.0, &place.1)
 }
 
 /// Whether arguments that are not declared are allowed, or their schema.
-fn additional_properties(written: &Spanned<Json>, compiler: &mut Compiler<'_>) -> Option<LocatedJson> {
-    let located = compiler.json_value(written)?;
+fn additional_properties(schema: &Spanned<Json>, compiler: &mut Compiler<'_>) -> Option<LocatedJson> {
+    let located = compiler.json_value(schema)?;
     if !located.value.is_boolean() && !located.value.is_object() {
         compiler
             .error(
@@ -403,53 +401,49 @@ fn additional_properties(written: &Spanned<Json>, compiler: &mut Compiler<'_>) -
 }
 
 /// `None` if it has errors, `Some(None)` if it is absent.
-fn output_schema(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Option<Option<Schema>> {
-    let Some(schema) = &written.output_schema else { return Some(None) };
+fn output_schema(tool: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Option<Option<Schema>> {
+    let Some(schema) = &tool.output_schema else { return Some(None) };
     let placed = compiler.json_value(schema)?;
     compiler.schema(placed).map(Some)
 }
 
-fn check_keys(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) {
-    if written.run.is_none() && written.result.is_none() {
+fn check_keys(tool: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) {
+    if tool.run.is_none() && tool.result.is_none() {
         compiler
-            .error(Code::MissingKey, written.location, "missing key `run` or `result`")
+            .error(Code::MissingKey, tool.location, "missing key `run` or `result`")
             .help("`run` is what the tool does, `result` what it returns");
     }
-    if let Some(Task::Keys(task)) = written.task.as_ref().map(|task| &task.value)
+    if let Some(Task::Keys(task)) = tool.task.as_ref().map(|task| &task.value)
         && let Some(after) = &task.after
     {
-        let ids: Vec<&str> = written.run.iter().flat_map(|run| run.ids()).collect();
+        let ids: Vec<&str> = tool.run.iter().flat_map(|run| run.ids()).collect();
         if !ids.contains(&after.value.as_str()) {
             let message = format!("unknown step `{}`", after.value);
-            compiler.error(Code::UnknownReference, after.location, message).did_you_mean(
-                after,
-                after.location.span(),
-                ids,
-            );
+            compiler.error(Code::UnknownReference, after.location, message).did_you_mean(after, ids);
         }
     }
-    if let (true, Some(task)) = (is_hidden(written), &written.task) {
+    if let (true, Some(task)) = (is_hidden(tool), &tool.task) {
         compiler
             .error(Code::Conflict, task.location, "`task` cannot be used with `hidden`")
             .help("remove it: hidden tools are called by steps, never by clients");
     }
-    if !is_hidden(written) && written.description.as_ref().is_none_or(|text| text.trim().is_empty()) {
+    if !is_hidden(tool) && tool.description.as_ref().is_none_or(|text| text.trim().is_empty()) {
         compiler
-            .warning(Code::ClientCompatibility, written.location, "missing `description`: models choose tools by it")
+            .warning(Code::ClientCompatibility, tool.location, "missing `description`: models choose tools by it")
             .help("describe what it does in a sentence");
     }
 }
 
-fn is_hidden(written: &manifest::Tool) -> bool {
-    written.hidden.as_ref().is_some_and(|hidden| hidden.value)
+fn is_hidden(tool: &manifest::Tool) -> bool {
+    tool.hidden.as_ref().is_some_and(|hidden| hidden.value)
 }
 
 /// Whether what the action puts out has to be JSON: where an `outputSchema` is to be met by it, and not by a value that
 /// `result` spells out.
-fn wants_json(written: &manifest::Tool) -> bool {
+fn wants_json(tool: &manifest::Tool) -> bool {
     let has_select_or_text =
         |result: &manifest::ResultSpec| result.structured_content.is_some() && result.select.is_none();
-    written.output_schema.is_some() && !written.result.as_ref().is_some_and(|result| has_select_or_text(result))
+    tool.output_schema.is_some() && !tool.result.as_ref().is_some_and(|result| has_select_or_text(result))
 }
 
 /// The texts of a tool that clients list.
@@ -461,23 +455,23 @@ struct ListedTexts {
 }
 
 impl ListedTexts {
-    fn render(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> ListedTexts {
-        let hint = written.annotations.as_ref().and_then(|hints| hints.title.as_deref());
+    fn render(tool: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> ListedTexts {
+        let hint = tool.annotations.as_ref().and_then(|hints| hints.title.as_deref());
         ListedTexts {
-            title: listed_text(written.title.as_deref(), written.location, "title", compiler),
-            description: written.description.as_ref().and_then(|text| render_at_load(text, compiler)),
-            annotations_title: listed_text(hint, written.location, "annotations/title", compiler),
+            title: listed_text(tool.title.as_deref(), tool.location, "title", compiler),
+            description: tool.description.as_ref().and_then(|text| render_at_load(text, compiler)),
+            annotations_title: listed_text(hint, tool.location, "annotations/title", compiler),
         }
     }
     /// A tool as clients see it.
     fn into_listing(
         self,
         name: String,
-        written: &manifest::Tool,
+        tool: &manifest::Tool,
         inputs: &Inputs,
         output: Option<&Schema>,
     ) -> listing::ToolListing {
-        let annotations = written.annotations.as_ref().map(|hints| listing::ListedToolAnnotations {
+        let annotations = tool.annotations.as_ref().map(|hints| listing::ListedToolAnnotations {
             title: self.annotations_title,
             read_only_hint: hints.read_only_hint,
             destructive_hint: hints.destructive_hint,
@@ -491,8 +485,8 @@ impl ListedTexts {
             input_schema: inputs.schema().clone(),
             output_schema: output.map(|schema| schema.json().clone()),
             annotations,
-            icons: listed_icons(written.icons.as_deref()),
-            meta: written.meta.clone(),
+            icons: listed_icons(tool.icons.as_deref()),
+            meta: tool.meta.clone(),
         }
     }
 }

@@ -57,7 +57,11 @@ impl RequiredCapabilities {
         if missing.is_empty() {
             return Ok(());
         }
-        let names: Vec<String> = missing.iter().map(|(key, value)| capability_label(key, value)).collect();
+        let label = |(key, value): (&String, &Value)| {
+            let inner: Vec<&str> = value.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+            if inner.is_empty() { format!("`{key}`") } else { format!("`{key}` ({})", inner.join(", ")) }
+        };
+        let names: Vec<String> = missing.iter().map(label).collect();
         let message =
             format!("tool `{name}` requires client capability {}, which is not declared", names.join(" and "));
         Err(Refusal::new(RefusalKind::MissingCapability, message).with_data(Value::Object(missing)))
@@ -101,14 +105,9 @@ fn satisfies(declared: Option<&Value>, required: &Value) -> bool {
         (Some(Value::Bool(declared)), Value::Bool(_) | Value::Object(_) | Value::Null) => *declared,
         (Some(Value::Object(declared)), Value::Object(required)) => satisfies_all(declared, required),
         (Some(Value::Object(_)), Value::Bool(true) | Value::Null) => true,
-        (Some(Value::Array(declared)), Value::Array(required)) => required.iter().all(|one| declared.contains(one)),
+        (Some(Value::Array(declared)), Value::Array(required)) => required.iter().all(|value| declared.contains(value)),
         (declared, required) => declared == Some(required),
     }
-}
-
-fn capability_label(key: &str, value: &Value) -> String {
-    let inner: Vec<&str> = value.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-    if inner.is_empty() { format!("`{key}`") } else { format!("`{key}` ({})", inner.join(", ")) }
 }
 
 fn check_capability(name: &str, value: &Value, at: Location, compiler: &mut Compiler<'_>) {
@@ -116,11 +115,7 @@ fn check_capability(name: &str, value: &Value, at: Location, compiler: &mut Comp
     let Some(known) = known.or((name == TASKS_CAPABILITY).then_some(&[])) else {
         let place = compiler.key_location(at, name);
         let names = CAPABILITIES.iter().map(|(known, _)| *known).chain([TASKS_CAPABILITY]);
-        compiler.error(Code::UnknownKey, place, format!("unknown capability `{name}`")).did_you_mean(
-            name,
-            place.span(),
-            names,
-        );
+        compiler.error(Code::UnknownKey, place, format!("unknown capability `{name}`")).did_you_mean(name, names);
         return;
     };
     let Some(settings) = value.as_object() else {
@@ -138,7 +133,7 @@ fn check_capability(name: &str, value: &Value, at: Location, compiler: &mut Comp
                 let place = compiler.load_context.documents.key_at(at, &pointer(&[name, inner]));
                 compiler
                     .error(Code::UnknownKey, place, format!("unknown setting `{inner}` of capability `{name}`"))
-                    .did_you_mean(inner, place.span(), known.iter().copied());
+                    .did_you_mean(inner, known.iter().copied());
             }
         }
     }
@@ -191,7 +186,7 @@ fn check_extension(identifier: &str, at: Location, compiler: &mut Compiler<'_>) 
     } else if !MCP_EXTENSIONS.contains(&identifier) && identifier.starts_with("io.modelcontextprotocol/") {
         let message = format!("unknown MCP extension `{identifier}`");
         let diagnostic = compiler.warning(Code::UnknownKey, place, message);
-        diagnostic.did_you_mean(identifier, place.span(), MCP_EXTENSIONS.iter().copied());
+        diagnostic.did_you_mean(identifier, MCP_EXTENSIONS.iter().copied());
     }
 }
 

@@ -20,110 +20,54 @@ const REWRITE_HELP: &str =
     "write each tool under `tools`, with `exec`, `script` or `http` as its action; `folio init DIR` writes a start";
 const DATABASE_HELP: &str = "folio has no databases: a tool may run the program of one, such as `psql`, with `exec`";
 
+const fn file(shape: &'static str, key: &'static str, description: &'static str, help: &'static str) -> ForeignFile {
+    ForeignFile { shape, key, description, help }
+}
+
 pub(super) const FILES: &[ForeignFile] = &[
-    ForeignFile {
-        shape: "{ mcpServers: $x }",
-        key: "mcpServers",
-        description: "configures a client",
-        help: CLIENT_HELP,
-    },
-    ForeignFile {
-        shape: "{ context_servers: $x }",
-        key: "context_servers",
-        description: "configures a client",
-        help: CLIENT_HELP,
-    },
-    ForeignFile {
-        shape: "{ servers: $x:map, without folio: }",
-        key: "servers",
-        description: "configures a client",
-        help: CLIENT_HELP,
-    },
-    ForeignFile {
-        shape: "{ openapi: $x, paths: $y }",
-        key: "openapi",
-        description: "describes an API",
-        help: OPENAPI_HELP,
-    },
-    ForeignFile {
-        shape: "{ swagger: $x, paths: $y }",
-        key: "swagger",
-        description: "describes an API",
-        help: OPENAPI_HELP,
-    },
-    ForeignFile {
-        shape: "{ info: { schema: $x }, item: $y:list }",
-        key: "item",
-        description: "belongs to a Postman collection",
-        help: "export it as an OpenAPI description: `folio init DIR --openapi FILE` writes tools from that",
-    },
-    ForeignFile {
-        shape: "{ sources: $x:map, tools: $y:map }",
-        key: "sources",
-        description: "belongs to a configuration of MCP Toolbox",
-        help: DATABASE_HELP,
-    },
-    ForeignFile {
-        shape: "{ kind: $x=source|tool|toolset|group|prompt|resource|resourceTemplate|authService|embeddingModel, name: $y }",
-        key: "kind",
-        description: "belongs to a configuration of MCP Toolbox",
-        help: DATABASE_HELP,
-    },
-    ForeignFile {
-        shape: "{ kind: $x=MCPToolDefinitions|MCPServerConfig }",
-        key: "kind",
-        description: "belongs to a file of gen-mcp",
-        help: REWRITE_HELP,
-    },
-    ForeignFile {
-        shape: "{ mcpFileVersion: $x }",
-        key: "mcpFileVersion",
-        description: "belongs to a file of gen-mcp",
-        help: REWRITE_HELP,
-    },
-    ForeignFile {
-        shape: "{ mcp: { tools: $x:list } }",
-        key: "mcp",
-        description: "belongs to a configuration of MCPShell",
-        help: REWRITE_HELP,
-    },
-    ForeignFile {
-        shape: "{ documents: $x:list, without folio: }",
-        key: "documents",
-        description: "belongs to a configuration of CTX",
-        help: "write its prompts under `prompts`, and its tools under `tools` with `exec` or `http`; `folio init DIR` writes a start",
-    },
-    ForeignFile { shape: "{ mxcp: $x }", key: "mxcp", description: "belongs to an MXCP project", help: DATABASE_HELP },
-    ForeignFile {
-        shape: "{ forge: { name: $x } }",
-        key: "forge",
-        description: "belongs to a configuration of pforge",
-        help: REWRITE_HELP,
-    },
-    ForeignFile {
-        shape: "{ kind: $x=discovery#restDescription }",
-        key: "kind",
-        description: "describes an API in the discovery format of Google",
-        help: "convert it to OpenAPI, for example with `google-discovery-to-swagger`: `folio init DIR --openapi FILE` reads that",
-    },
-    ForeignFile {
-        shape: "{ manifest_version: $x, server: { mcp_config: $y } }",
-        key: "manifest_version",
-        description: "belongs to an MCP bundle",
-        help: "`folio init DIR` writes a manifest, and `folio export mcpb` a bundle from it",
-    },
-    ForeignFile {
-        shape: "{ startCommand: $x:map }",
-        key: "startCommand",
-        description: "tells Smithery how to start a server",
-        help: INIT_HELP,
-    },
-    ForeignFile {
-        shape: "{ packages|remotes: $x, $schema: $y }",
-        key: "packages",
-        description: "belongs to an entry of a registry",
-        help: INIT_HELP,
-    },
+    file("{ mcpServers: $x }", "mcpServers", "configures a client", CLIENT_HELP),
+    file("{ context_servers: $x }", "context_servers", "configures a client", CLIENT_HELP),
+    file("{ servers: $x:map, without folio: }", "servers", "configures a client", CLIENT_HELP),
+    file("{ openapi: $x, paths: $y }", "openapi", "describes an API", OPENAPI_HELP),
+    file("{ swagger: $x, paths: $y }", "swagger", "describes an API", OPENAPI_HELP),
+    file(
+        "{ info: { schema: $x }, item: $y:list }",
+        "item",
+        "belongs to a Postman collection",
+        "export it as an OpenAPI description: `folio init DIR --openapi FILE` writes tools from that",
+    ),
+    file("{ sources: $x:map, tools: $y:map }", "sources", "belongs to a configuration of MCP Toolbox", DATABASE_HELP),
+    file(
+        "{ kind: $x=source|tool|toolset|group|prompt|resource|resourceTemplate|authService|embeddingModel, name: $y }",
+        "kind",
+        "belongs to a configuration of MCP Toolbox",
+        DATABASE_HELP,
+    ),
+    file("{ kind: $x=MCPToolDefinitions|MCPServerConfig }", "kind", "belongs to a file of gen-mcp", REWRITE_HELP),
+    file("{ mcpFileVersion: $x }", "mcpFileVersion", "belongs to a file of gen-mcp", REWRITE_HELP),
+    file("{ mcp: { tools: $x:list } }", "mcp", "belongs to a configuration of MCPShell", REWRITE_HELP),
+    file(
+        "{ documents: $x:list, without folio: }",
+        "documents",
+        "belongs to a configuration of CTX",
+        "write its prompts under `prompts`, and its tools under `tools` with `exec` or `http`; `folio init DIR` writes a start",
+    ),
+    file("{ mxcp: $x }", "mxcp", "belongs to an MXCP project", DATABASE_HELP),
+    file("{ forge: { name: $x } }", "forge", "belongs to a configuration of pforge", REWRITE_HELP),
+    file(
+        "{ kind: $x=discovery#restDescription }",
+        "kind",
+        "describes an API in the discovery format of Google",
+        "convert it to OpenAPI, for example with `google-discovery-to-swagger`: `folio init DIR --openapi FILE` reads that",
+    ),
+    file(
+        "{ manifest_version: $x, server: { mcp_config: $y } }",
+        "manifest_version",
+        "belongs to an MCP bundle",
+        "`folio init DIR` writes a manifest, and `folio export mcpb` a bundle from it",
+    ),
+    file("{ startCommand: $x:map }", "startCommand", "tells Smithery how to start a server", INIT_HELP),
+    file("{ packages|remotes: $x, $schema: $y }", "packages", "belongs to an entry of a registry", INIT_HELP),
 ];
 
 impl Corrector<'_> {

@@ -14,15 +14,6 @@ use crate::yaml::{MapEntry, NodeId, struct_keys};
 const LISTED_KEYS: &[&str] =
     &["title", "description", "annotations", "inputSchema", "rateLimit", "concurrency", "hidden"];
 
-/// The first key of those in the wrong column, and where they belong.
-struct Misplacement<'a> {
-    entries: &'a [MapEntry],
-    /// The column where they belong.
-    column: Option<usize>,
-    message: String,
-    help: String,
-}
-
 impl Corrector<'_> {
     /// Moves what is indented wrongly to where it belongs, in the sections of a manifest and in their entries.
     pub(super) fn indentation(&mut self, root: NodeId) {
@@ -111,11 +102,7 @@ impl Corrector<'_> {
         let entries = self.document.entries_of(map).unwrap_or_default();
         let after = entries.iter().skip_while(|entry| entry.key != owner.key).skip(1);
         let run: Vec<MapEntry> = after.take_while(|entry| is_value(self, **entry)).copied().collect();
-        if !run.is_empty() && self.lines_of(&run).is_some() {
-            let column = self.column_of(owner.key).map(|column| column + 2);
-            self.report_unindented(&run, owner.key, column);
-            self.move_entries(map, owner.value, &run);
-        }
+        self.move_unindented(map, owner, &run, self.column_of(owner.key).map(|column| column + 2));
     }
 
     /// Whether a value below `arguments` is that of the entry, and no argument.
@@ -141,14 +128,12 @@ impl Corrector<'_> {
         let Some(section) = entries.get(at).copied() else { return };
         let inside = self.document.entries_of(section.value).unwrap_or_default();
         let is_map = self.is_null(section.value) || self.document.entries_of(section.value).is_some();
-        if run.is_empty() || self.lines_of(&run).is_none() || !is_map {
-            return;
-        }
         let column = inside
             .first()
             .map_or_else(|| self.column_of(section.key).map(|column| column + 2), |first| self.column_of(first.key));
-        self.report_unindented(&run, section.key, column);
-        self.move_entries(root, section.value, &run);
+        if is_map {
+            self.move_unindented(root, section, &run, column);
+        }
     }
 
     /// Keys of an entry beside its name.
@@ -167,13 +152,9 @@ impl Corrector<'_> {
                 kind.keys().contains(&key) && !self.is_null(entry.value) && !is_entry
             };
             let run: Vec<MapEntry> = entries.iter().skip(at + 1).take_while(is_key).copied().collect();
-            if run.is_empty() || self.lines_of(&run).is_none() {
-                continue;
+            if self.move_unindented(map, *owner, &run, self.column_of(owner.key).map(|column| column + 2)) {
+                return self.unindented_keys(map, kind);
             }
-            let column = self.column_of(owner.key).map(|column| column + 2);
-            self.report_unindented(&run, owner.key, column);
-            self.move_entries(map, owner.value, &run);
-            return self.unindented_keys(map, kind);
         }
     }
 
@@ -188,17 +169,9 @@ impl Corrector<'_> {
                 let other = MapKind::SECTIONS.into_iter().find(|other| other.section() == key && *other != kind);
                 other.is_some_and(|other| self.holds_entries(entry.value, other, kind))
             };
-            let Some(found) = keys.iter().find(nested).copied() else { continue };
-            let is_last = keys.last().is_some_and(|last| last.key == found.key);
-            let outer = self.document.key_text(section.key).to_owned();
-            let name = self.document.key_text(found.key).to_owned();
-            self.report_misplacement(&Misplacement {
-                entries: &[found],
-                column: self.column_of(section.key).filter(|_| is_last),
-                message: format!("`{name}` is indented too far: it is in `{outer}`"),
-                help: format!("write it in the column of `{outer}`"),
-            });
-            self.move_entries(map, root, &[found]);
+            let Some(inner) = keys.iter().find(nested).copied() else { continue };
+            let is_last = keys.last().is_some_and(|last| last.key == inner.key);
+            self.move_nested(map, root, &[inner], section, is_last);
         }
     }
 
@@ -223,8 +196,8 @@ impl Corrector<'_> {
             let nested: Vec<MapEntry> = keys.iter().skip(at).copied().collect();
             let is_last = nested.iter().all(is_entry);
             let nested: Vec<MapEntry> = nested.into_iter().filter(is_entry).collect();
-            if self.report_nested(&nested, outer, is_last) {
-                self.move_entries(outer.value, section, &nested);
+            if self.lines_of(&nested).is_some() {
+                self.move_nested(outer.value, section, &nested, outer, is_last);
             }
         }
     }
@@ -241,48 +214,42 @@ impl Corrector<'_> {
         let Some(at) = keys.iter().position(|key| is_key(self, *key)) else { return };
         let rest: Vec<MapEntry> = keys.iter().skip(at).copied().collect();
         let nested: Vec<MapEntry> = rest.iter().copied().filter(|key| is_key(self, *key)).collect();
-        if self.report_nested(&nested, outer, nested.len() == rest.len()) {
-            self.move_entries(map, entry, &nested);
+        if self.lines_of(&nested).is_some() {
+            self.move_nested(map, entry, &nested, outer, nested.len() == rest.len());
         }
     }
 
-    /// Reports entries that belong beside `outer` and are in it; `false` where they are not on lines of their own.
-    fn report_nested(&mut self, entries: &[MapEntry], outer: MapEntry, are_last: bool) -> bool {
-        let (Some(first), Some(_)) = (entries.first(), self.lines_of(entries)) else { return false };
+    /// Moves entries that belong beside `outer` and are in it.
+    fn move_nested(&mut self, from: NodeId, to: NodeId, entries: &[MapEntry], outer: MapEntry, are_last: bool) {
+        let Some(first) = entries.first() else { return };
         let (name, owner) = (self.document.key_text(first.key), self.document.key_text(outer.key));
-        self.report_misplacement(&Misplacement {
-            entries,
-            column: self.column_of(outer.key).filter(|_| are_last),
-            message: format!("`{name}` is indented too far: it is in `{owner}`"),
-            help: format!("write it in the column of `{owner}`"),
-        });
+        let message = format!("`{name}` is indented too far: it is in `{owner}`");
+        let help = format!("write it in the column of `{owner}`");
+        self.report_indentation(entries, self.column_of(outer.key).filter(|_| are_last), message, help);
+        self.move_entries(from, to, entries);
+    }
+
+    /// Moves entries that are on lines of their own beside the key that they belong to.
+    fn move_unindented(&mut self, map: NodeId, owner: MapEntry, entries: &[MapEntry], column: Option<usize>) -> bool {
+        let (Some(first), Some(_)) = (entries.first(), self.lines_of(entries)) else { return false };
+        let (name, above) = (self.document.key_text(first.key), self.document.key_text(owner.key));
+        let all = if entries.len() > 1 { "it, and what follows," } else { "it" };
+        let message = format!("`{name}` is not indented below `{above}`");
+        let help = match self.column_of(first.key).and_then(|from| column?.checked_sub(from)) {
+            Some(more) => format!("indent {all} by {}", count_noun(more, "more space")),
+            None => format!("indent {all} further than `{above}`"),
+        };
+        self.report_indentation(entries, column, message, help);
+        self.move_entries(map, owner.value, entries);
         true
     }
 
-    /// Entries beside the key that they belong to.
-    pub(super) fn report_unindented(&mut self, entries: &[MapEntry], owner: NodeId, column: Option<usize>) {
+    /// Reports entries at the first of them, with their lines in the column where they belong.
+    fn report_indentation(&mut self, entries: &[MapEntry], column: Option<usize>, message: String, help: String) {
         let Some(first) = entries.first() else { return };
-        let (name, owner) = (self.document.key_text(first.key), self.document.key_text(owner));
-        let all = if entries.len() > 1 { "it, and what follows," } else { "it" };
-        self.report_misplacement(&Misplacement {
-            entries,
-            column,
-            message: format!("`{name}` is not indented below `{owner}`"),
-            help: match self.column_of(first.key).and_then(|from| column?.checked_sub(from)) {
-                Some(more) => format!("indent {all} by {}", count_noun(more, "more space")),
-                None => format!("indent {all} further than `{owner}`"),
-            },
-        });
-    }
-
-    fn report_misplacement(&mut self, found: &Misplacement<'_>) {
-        let Some(first) = found.entries.first() else { return };
         let at = self.span(first.key);
-        let fix = self.lines_of(found.entries).and_then(|lines| {
-            let text = self.moved_lines(&lines, found.column?)?;
-            Some((lines.span, text))
-        });
-        let diagnostic = self.report.error(Code::Indentation, at, found.message.clone()).help(found.help.clone());
+        let fix = self.lines_of(entries).and_then(|lines| Some((lines.span, self.moved_lines(&lines, column?)?)));
+        let diagnostic = self.report.error(Code::Indentation, at, message).help(help);
         if let Some((span, text)) = fix {
             diagnostic.fix(span, text);
         }

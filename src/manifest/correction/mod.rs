@@ -85,25 +85,25 @@ pub(super) struct Rule {
     is_foreign: bool,
 }
 
-impl Rule {
-    const fn new(places: &'static str, written: &'static str, meant: &'static str) -> Rule {
-        Rule {
-            places,
-            written,
-            meant,
-            reads: None,
-            message: None,
-            note: None,
-            help: None,
-            code: None,
-            at: None,
-            is_maybe: false,
-            is_warning: false,
-            is_silent: false,
-            is_foreign: false,
-        }
+const fn rule(places: &'static str, written: &'static str, meant: &'static str) -> Rule {
+    Rule {
+        places,
+        written,
+        meant,
+        reads: None,
+        message: None,
+        note: None,
+        help: None,
+        code: None,
+        at: None,
+        is_maybe: false,
+        is_warning: false,
+        is_silent: false,
+        is_foreign: false,
     }
+}
 
+impl Rule {
     const fn reads(self, reads: &'static str) -> Rule {
         Rule { reads: Some(reads), ..self }
     }

@@ -3,7 +3,7 @@
 //! The first row that fits counts. A row with `help` says that where it is not enough to show what to write; one that is
 //! `maybe` is shown, and not written by `check --fix`.
 
-use super::Rule;
+use super::{Rule, rule};
 use crate::diagnostic::Code;
 use crate::manifest::prompt::{SYSTEM_ROLE, SYSTEM_ROLE_HELP};
 
@@ -46,10 +46,6 @@ pub(super) const WORDS: &[(&str, &str)] = &[
     ("@program", "npx|npm|uvx|uv|deno|bun|ruby|git|make|curl|cargo|go"),
     ("@values", "arguments|args|argv|params|with|input|inputs|vars"),
 ];
-
-const fn rule(place: &'static str, written: &'static str, meant: &'static str) -> Rule {
-    Rule::new(place, written, meant)
-}
 
 pub(super) const RULES: &[Rule] = &[
     // The top.

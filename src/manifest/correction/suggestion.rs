@@ -239,8 +239,8 @@ impl Corrector<'_> {
     /// Whether a value can be written anew without a loss: no comment, anchor or alias, and no number as JSON does not write it.
     fn is_plain(&self, node: NodeId, span: Span) -> bool {
         let text = self.report.sources.text_of(span);
-        let is_spelled = self.document.is_spelled_as_json(node);
-        is_spelled && ![" #", " &", " *", "<<:", " !"].iter().any(|sign| text.contains(sign))
+        let is_spelled_as_json = self.document.json(node) == self.document.json_as_spelled(node);
+        is_spelled_as_json && ![" #", " &", " *", "<<:", " !"].iter().any(|sign| text.contains(sign))
     }
 
     fn trimmed_span(&self, node: NodeId) -> Span {

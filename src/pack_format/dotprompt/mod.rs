@@ -18,8 +18,7 @@ use self::partials::{Partials, is_partial, span_of};
 use self::schema::{InputField, input_fields};
 use super::front_matter::split_leading_front_matter;
 use super::naming::{ArgumentNames, path_below};
-use super::placeholders::{ArgumentCollector, text_argument};
-use super::template_text::ValueCollector;
+use super::placeholders::{add_argument, text_argument};
 use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat};
 use crate::budget::Budget;
 use crate::diagnostic::{Code, Consequence, Report, Span};
@@ -27,7 +26,7 @@ use crate::digest::Digest;
 use crate::manifest::{Argument, Arguments, Prompt};
 use crate::template::{JsPart, JsTemplates, RenderError, TemplateError};
 use crate::value_types::Role;
-use crate::yaml::{Location, Spanned};
+use crate::yaml::Location;
 
 /// How many nodes a template may have with its partials.
 const MAX_NODES: usize = 10_000;
@@ -67,44 +66,28 @@ impl PackFormat for Dotprompt {
 
     fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ImportedPrompt> {
         let mut partials = Partials::new(&folder.files);
-        let partials_hash = partials_digest(&folder.files);
+        let mut partials_digest = Digest::new("partials");
+        for file in folder.files.iter().filter(|file| is_partial(&file.path)) {
+            partials_digest.update(file.path.as_bytes());
+            partials_digest.update(file.text.as_bytes());
+        }
+        let partials_hash = partials_digest.finish_u64();
         let mut prompts = Vec::new();
         for file in folder.files.iter().filter(|file| !is_partial(&file.path)) {
             let (keys, body) = split_leading_front_matter(file, report);
             if folder.is_auto && body == 0 {
                 continue;
             }
-            let written = PromptFile { file, keys, body, partials_hash };
-            prompts.extend(written.read(&mut partials, report));
+            prompts.extend(PromptFile { file, keys, body, partials_hash }.read(&mut partials, report));
         }
-        let templates = Arc::new(JsTemplates::new(partials.into_sources()));
-        prompts.into_iter().map(|prompt| prompt.into_imported(&templates)).collect()
+        // All partials are known by now.
+        let templates = Arc::new(JsTemplates::new(partials.sources));
+        let with_partials = |(prompt, template)| {
+            let template = DotpromptTemplate { templates: templates.clone(), ..template };
+            ImportedPrompt { dotprompt: Some(Arc::new(template)), ..prompt }
+        };
+        prompts.into_iter().map(with_partials).collect()
     }
-}
-
-/// A prompt whose partials are not complete yet.
-struct ParsedPrompt {
-    prompt: ImportedPrompt,
-    parts: Vec<(Role, JsPart)>,
-    variables: IndexMap<String, Variable>,
-    digest: u64,
-}
-
-impl ParsedPrompt {
-    fn into_imported(self, templates: &Arc<JsTemplates>) -> ImportedPrompt {
-        let ParsedPrompt { prompt, parts, variables, digest } = self;
-        let template = DotpromptTemplate { parts, templates: templates.clone(), variables, digest };
-        ImportedPrompt { dotprompt: Some(Arc::new(template)), ..prompt }
-    }
-}
-
-fn partials_digest(files: &[ImportedFile]) -> u64 {
-    let mut digest = Digest::new("partials");
-    for file in files.iter().filter(|file| is_partial(&file.path)) {
-        digest.update(file.path.as_bytes());
-        digest.update(file.text.as_bytes());
-    }
-    digest.finish_u64()
 }
 
 /// A file with a prompt.
@@ -118,7 +101,8 @@ struct PromptFile<'f> {
 }
 
 impl PromptFile<'_> {
-    fn read(&self, partials: &mut Partials<'_>, report: &mut Report) -> Option<ParsedPrompt> {
+    /// The prompt, and its template without its partials, which are not complete yet.
+    fn read(&self, partials: &mut Partials<'_>, report: &mut Report) -> Option<(ImportedPrompt, DotpromptTemplate)> {
         let whole = self.file.text.get(self.body..)?;
         // Below front matter, white space around the template is none of it.
         let text = if self.body > 0 { whole.trim() } else { whole };
@@ -131,7 +115,7 @@ impl PromptFile<'_> {
         }
         let source = partials.parse(&self.file.path, text, report);
         let source = source.map_err(|error| self.report_skipped(&error, start, report)).ok()?;
-        let Some((used, unknown_data)) = source.variables(partials.sources(), MAX_NODES) else {
+        let Some((used, unknown_data)) = source.variables(&partials.sources, MAX_NODES) else {
             let message = format!("more than {MAX_NODES} texts, values and blocks");
             report
                 .warning(Code::TooLarge, Span::new(self.file.id, start, start), message)
@@ -157,10 +141,9 @@ impl PromptFile<'_> {
             ..Prompt::default()
         };
         let name = path_below(&self.file.path, "prompts", ".prompt").to_owned();
-        let prompt = Spanned::new(prompt, Location::start_of(self.file.id));
-        let prompt = ImportedPrompt::of_text(name, prompt, ValueCollector::default());
-        let prompt = prompt.with_few_arguments(report)?;
-        Some(ParsedPrompt { prompt, parts, variables, digest: digest.finish_u64() })
+        let prompt = ImportedPrompt::new(name, Location::start_of(self.file.id), prompt, Vec::new());
+        let digest = digest.finish_u64();
+        Some((prompt, DotpromptTemplate { parts, templates: Arc::default(), variables, digest }))
     }
 
     /// Reports an error of the template, which begins at `start`.
@@ -177,16 +160,16 @@ impl PromptFile<'_> {
         let default = |name: &str| defaults.and_then(|defaults| defaults.get(name)).cloned();
         let mut variables = IndexMap::new();
         let mut names = ArgumentNames::default();
-        let mut arguments = ArgumentCollector::new(Location::start_of(self.file.id));
+        let (mut arguments, at) = (Arguments::new(), Location::start_of(self.file.id));
         for InputField { name, description, schema, required, default: own } in
             input.and_then(|input| input.get("schema")).map(input_fields).unwrap_or_default()
         {
             let (argument, default) = (names.claim(&name), default(&name).or(own));
-            let required = required && default.is_none();
+            let required = Some(required && default.is_none());
             let keyword = |key: &str| schema.get(key).cloned().map(Box::new);
             let (kind, choices) = (keyword("type"), keyword("enum"));
-            let required = Some(required);
-            arguments.add(&argument, Argument { description, required, kind, choices, ..Argument::default() });
+            let keys = Argument { description, required, kind, choices, ..Argument::default() };
+            add_argument(&mut arguments, at, &argument, keys);
             variables.insert(name, Variable { argument, is_structured: false, default });
         }
         for (name, is_structured) in used {
@@ -194,19 +177,14 @@ impl PromptFile<'_> {
                 continue;
             }
             let argument = names.claim(&name);
-            arguments.add(&argument, text_argument(None, false));
+            add_argument(&mut arguments, at, &argument, text_argument(None, false));
             variables.insert(name.clone(), Variable { argument, is_structured, default: default(&name) });
         }
-        for (name, value) in defaults
-            .into_iter()
-            .flatten()
-            .filter(|(name, _)| !variables.contains_key(name.as_str()))
-            .collect::<Vec<_>>()
-        {
-            let variable = Variable { argument: String::new(), is_structured: false, default: Some(value.clone()) };
-            variables.insert(name.clone(), variable);
+        for (name, value) in defaults.into_iter().flatten() {
+            let default = || Variable { argument: String::new(), is_structured: false, default: Some(value.clone()) };
+            variables.entry(name.clone()).or_insert_with(default);
         }
-        (variables, arguments.into_arguments())
+        (variables, arguments)
     }
 }
 

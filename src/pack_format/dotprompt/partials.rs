@@ -15,7 +15,8 @@ pub(super) struct Partials<'f> {
     files: HashMap<&'f str, &'f ImportedFile>,
     /// The names of those that were parsed, by path; `None` for those with errors, which are reported.
     names: HashMap<&'f str, Option<String>>,
-    sources: BTreeMap<String, JsSource>,
+    /// Those that were parsed, by name.
+    pub(super) sources: BTreeMap<String, JsSource>,
     /// Those that are being parsed.
     open: Vec<&'f str>,
 }
@@ -50,16 +51,6 @@ impl<'f> Partials<'f> {
         let mut source = JsSource::parse(text)?;
         source.resolve_partials(&mut |name| self.find(name, folder, report))?;
         Ok(source)
-    }
-
-    /// Those that were parsed, by name.
-    pub(super) fn sources(&self) -> &BTreeMap<String, JsSource> {
-        &self.sources
-    }
-
-    /// All of them.
-    pub(super) fn into_sources(self) -> BTreeMap<String, JsSource> {
-        self.sources
     }
 
     /// The name under which a partial is kept.

@@ -85,8 +85,10 @@ impl<'a> Checker<'a> {
             (HelperForm::Inline, HelperForm::Block) => format!("`{name}` is not a block helper"),
             _ => return,
         };
-        let error = self.error(&call.helper.span, Code::HelperArgument, message);
-        self.report(error.help(format!("write `{}`", signature.doc.usage)));
+        self.report(
+            self.error(&call.helper.span, Code::HelperArgument, message)
+                .help(format!("write `{}`", signature.doc.usage)),
+        );
     }
 
     /// `{{#if not x}}` for `{{#if (not x)}}`: the name of a helper where a value is due, and its arguments after it.
@@ -104,8 +106,7 @@ impl<'a> Checker<'a> {
         let meant = format!("({})", names.collect::<Vec<_>>().join(" "));
         let span = path.span.start..last.span().end;
         let message = format!("missing parentheses around helper `{}`", inner.text);
-        let error = self.error(&span, Code::HelperArgument, message).help(format!("write `{meant}`"));
-        self.report(error.certain(meant));
+        self.report(self.error(&span, Code::HelperArgument, message).help(format!("write `{meant}`")).certain(meant));
         params.iter().skip(1).for_each(|param| _ = self.read_expression(param));
         true
     }
@@ -129,8 +130,7 @@ impl<'a> Checker<'a> {
             format!("{} were", call.arguments.params.len())
         };
         let message = format!("`{}` takes {wanted} {arguments} but {supplied} supplied", signature.doc.name);
-        let error = self.error(&span, Code::HelperArgument, message).help(format!("write `{}`", signature.doc.usage));
-        self.report(error);
+        self.report(self.error(&span, Code::HelperArgument, message).help(format!("write `{}`", signature.doc.usage)));
     }
 
     fn check_param_kind(&mut self, helper: &Ident, kind: ParamKind, param: &Expression, value: &TypedValue<'a>) {
@@ -180,16 +180,17 @@ impl<'a> Checker<'a> {
                 Some((_, kind)) => self.check_param_kind(name, *kind, value, &values),
                 None => {
                     let message = format!("unknown option `{}` of `{}`", name.text, signature.doc.name);
-                    let error = self.error(&name.span, Code::HelperArgument, message);
-                    self.report(error.did_you_mean(&name.text, signature.options.iter().map(|(known, _)| *known)));
+                    self.report(
+                        self.error(&name.span, Code::HelperArgument, message)
+                            .did_you_mean(&name.text, signature.options.iter().map(|(known, _)| *known)),
+                    );
                 }
             }
         }
     }
 
     pub(super) fn report_duplicate_option(&mut self, name: &Ident) {
-        let error = self.error(&name.span, Code::Duplicate, format!("duplicate option `{}`", name.text));
-        self.report(error);
+        self.report(self.error(&name.span, Code::Duplicate, format!("duplicate option `{}`", name.text)));
     }
 
     /// Checks a literal strftime format.
@@ -201,8 +202,10 @@ impl<'a> Checker<'a> {
         };
         let Some(Expression::Literal(Value::String(format), span)) = call.arguments.params.get(index) else { return };
         if !is_valid_format(format) {
-            let error = self.error(span, Code::HelperArgument, "invalid strftime format");
-            self.report(error.help("write a format such as `%Y-%m-%d` or `%H:%M`"));
+            self.report(
+                self.error(span, Code::HelperArgument, "invalid strftime format")
+                    .help("write a format such as `%Y-%m-%d` or `%H:%M`"),
+            );
         }
     }
 
@@ -232,8 +235,7 @@ impl<'a> Checker<'a> {
             _ => return,
         };
         if let Some((_, span)) = wrong {
-            let error = self.error(span, Code::HelperArgument, message);
-            self.report(error.help(help));
+            self.report(self.error(span, Code::HelperArgument, message).help(help));
         }
     }
 
@@ -244,9 +246,9 @@ impl<'a> Checker<'a> {
         let Expression::Literal(Value::String(name), _) = key else {
             self.mark_read(&object);
             let key = self.read_expression(key);
-            let found = TypedValue::derived_from(element_shape(&object.shape), &object);
+            let element = TypedValue::derived_from(element_shape(&object.shape), &object);
             self.record_comparison(call, &[object, key]);
-            return found;
+            return element;
         };
         self.mark_required(&object);
         if !object.shape.is_object() {
@@ -254,9 +256,9 @@ impl<'a> Checker<'a> {
             return TypedValue::derived_from(Cow::Owned(Shape::Any), &object);
         }
         let shape = field_shape(&object.shape, name).unwrap_or(Cow::Owned(Shape::Any));
-        let mut found = TypedValue::field_of(shape, &object, name);
-        found.source_paths.extend(object.argument_paths);
-        found
+        let mut element = TypedValue::field_of(shape, &object, name);
+        element.source_paths.extend(object.argument_paths);
+        element
     }
 
     /// Records what a helper makes of secrets.

@@ -82,8 +82,7 @@ impl<'a> Checker<'a> {
             None if call.body.is_some() || self.rules.any_scope => {}
             None => {
                 let message = "missing block for `@partial-block`";
-                let error = self.error(&call.name.span, Code::UnknownPartial, message);
-                self.report(error.help("call the partial as `{{#> name}}…{{/name}}`, or write a default here: `{{#> @partial-block}}…{{/@partial-block}}`"));
+                self.report(self.error(&call.name.span, Code::UnknownPartial, message).help("call the partial as `{{#> name}}…{{/name}}`, or write a default here: `{{#> @partial-block}}…{{/@partial-block}}`"));
             }
         }
     }
@@ -186,8 +185,9 @@ impl<'a> Checker<'a> {
     fn partial_frame(&mut self, call: &'a PartialCall) -> ScopeFrame<'a> {
         if let Some(extra) = call.arguments.params.get(1) {
             let message = "unexpected second context argument of partial";
-            let error = self.error(&extra.span(), Code::HelperArgument, message);
-            self.report(error.help("write `{{> name context key=value}}`"));
+            self.report(
+                self.error(&extra.span(), Code::HelperArgument, message).help("write `{{> name context key=value}}`"),
+            );
         }
         let current = self.frames.last().map(|frame| (frame.this.clone(), frame.locals));
         let (this, locals) =

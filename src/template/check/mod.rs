@@ -116,7 +116,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn error(&mut self, range: &Range<usize>, code: Code, message: impl Into<String>) -> TemplateError {
+    fn error(&self, range: &Range<usize>, code: Code, message: impl Into<String>) -> TemplateError {
         TemplateError::new(self.span(range.clone()), code, message)
     }
 
@@ -145,8 +145,7 @@ impl<'a> Checker<'a> {
         let fits = self.walked.max(self.size) <= MAX_EXPANSION;
         if !fits {
             let message = format!("template exceeds {MAX_EXPANSION} bytes with its partials expanded");
-            let error = self.error(at, Code::TooLarge, message);
-            self.report(error);
+            self.report(self.error(at, Code::TooLarge, message));
         }
         fits
     }

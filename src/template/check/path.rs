@@ -19,8 +19,8 @@ const LOCAL_NAMES: [&str; 4] = ["index", "key", "first", "last"];
 impl<'a> Checker<'a> {
     /// The value of a variable; unknown after an error, which is reported.
     pub(super) fn path(&mut self, path: &'a PathNode) -> TypedValue<'a> {
-        let found = if path.local { self.local_variable(path) } else { self.variable(path) };
-        found.unwrap_or_else(|error| {
+        let value = if path.local { self.local_variable(path) } else { self.variable(path) };
+        value.unwrap_or_else(|error| {
             self.report(*error);
             TypedValue::computed(Shape::Any)
         })

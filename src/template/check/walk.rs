@@ -50,8 +50,10 @@ impl<'a> Checker<'a> {
 
     fn interpolation(&mut self, interpolation: &'a Interpolation) {
         if interpolation.raw && self.rules.encoded {
-            let error = self.error(&interpolation.span, Code::Unsafe, "unencoded value in URL");
-            self.report(error.help("write `{{…}}`; `{{path x}}` keeps the slashes"));
+            self.report(
+                self.error(&interpolation.span, Code::Unsafe, "unencoded value in URL")
+                    .help("write `{{…}}`; `{{path x}}` keeps the slashes"),
+            );
         }
         match &interpolation.expression {
             Expression::Path(path) => match path.single_name() {
@@ -61,7 +63,9 @@ impl<'a> Checker<'a> {
                     }
                 }
                 Some(name) if is_helper(&name.text) && !self.is_variable(&name.text) && !self.scope_is_unknown() => {
-                    self.report_missing_arguments(name)
+                    let usage = find_signature(&name.text).map_or("", |signature| signature.doc.usage);
+                    let message = format!("missing arguments for helper `{}`", name.text);
+                    self.report(self.error(&name.span, Code::HelperArgument, message).help(format!("write `{usage}`")));
                 }
                 _ => {
                     let value = self.read_expression(&interpolation.expression);
@@ -78,21 +82,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A helper without its arguments.
-    fn report_missing_arguments(&mut self, name: &Ident) {
-        let usage = find_signature(&name.text).map_or("", |signature| signature.doc.usage);
-        let message = format!("missing arguments for helper `{}`", name.text);
-        let error = self.error(&name.span, Code::HelperArgument, message);
-        self.report(error.help(format!("write `{usage}`")));
-    }
-
     /// Whether one more level is allowed; reports if not.
     pub(super) fn enter_nesting(&mut self, name: &Ident) -> bool {
         self.depth += 1;
         if self.depth > MAX_NESTING {
             let message = format!("nesting of blocks, partials and parentheses exceeds {MAX_NESTING} levels");
-            let error = self.error(&name.span, Code::Nesting, message);
-            self.report(error);
+            self.report(self.error(&name.span, Code::Nesting, message));
         }
         self.depth <= MAX_NESTING
     }
@@ -120,8 +115,7 @@ impl<'a> Checker<'a> {
                 0 => format!("`{}` takes no block parameters", block.call.helper.text),
                 _ => format!("`{}` takes at most {most} block parameters", block.call.helper.text),
             };
-            let error = self.error(&extra.span, Code::HelperArgument, message);
-            self.report(error);
+            self.report(self.error(&extra.span, Code::HelperArgument, message));
         }
     }
 
@@ -181,14 +175,12 @@ impl<'a> Checker<'a> {
         let name = inline.name.text.as_str();
         if conditional {
             let message = "inline partial inside a condition";
-            let error = self.error(&inline.name.span, Code::Template, message);
-            self.report(error.help("move it out of the condition"));
+            self.report(self.error(&inline.name.span, Code::Template, message).help("move it out of the condition"));
         }
         let taken = self.visible_inline(name).is_some() || self.partials.get(name).is_some();
         if taken || name == "@partial-block" {
             let message = format!("duplicate partial `{name}`");
-            let error = self.error(&inline.name.span, Code::Duplicate, message);
-            self.report(error);
+            self.report(self.error(&inline.name.span, Code::Duplicate, message));
         }
         let written = InlinePartial { name, at: inline.name.span.start, body: &inline.body, text: self.current_text };
         if let Some(frame) = self.frames.last_mut() {

@@ -15,28 +15,13 @@ use serde_json::Value;
 
 use super::engine::base_registry;
 use super::error::TemplateError;
-use super::helper::register_js;
+use super::helper::{MARK, register_js};
 use super::render::{PrintMode, RenderError, RenderJob};
 use super::syntax::{Expression, PartialCall, SectionTemplate, TemplateNode, parse_with_sections};
 use crate::budget::Budget;
 
-/// Begins a mark in rendered text. One in a value is [`LITERAL_MARK`].
-const MARK: char = '\0';
-const LITERAL_MARK: &str = "\0v";
-/// The marks around the URL and the type of a picture, a sound or a link.
-pub(super) const MEDIA_START: &str = "\0m";
-pub(super) const MEDIA_TYPE: &str = "\0t";
-/// The marks around the name of a role within a block or a partial.
-pub(super) const ROLE_START: &str = "\0r";
-pub(super) const MARK_END: &str = "\0e";
-
 /// The name of the marker that is not a role.
 const HISTORY: &str = "history";
-
-/// A text in which no value is a mark.
-pub(super) fn escape_marks(text: &str) -> String {
-    text.replace(MARK, LITERAL_MARK)
-}
 
 /// A template, or a partial.
 #[derive(Debug)]
@@ -185,6 +170,7 @@ fn each_partial(
 }
 
 /// The partials of templates, and what renders both.
+#[derive(Default)]
 pub struct JsTemplates {
     partials: BTreeMap<String, JsSource>,
     registry: OnceLock<Handlebars<'static>>,

@@ -27,13 +27,13 @@ pub(super) const HELPERS: &[(&str, HelperFn)] = &[
 
 fn contains(params: &dyn HelperParams) -> HelperValue {
     let wanted = param_or_null(params, 1);
-    let found = match param_or_null(params, 0) {
+    let is_contained = match param_or_null(params, 0) {
         Value::Array(list) => list.contains(wanted),
         Value::Object(fields) => wanted.as_str().is_some_and(|name| fields.contains_key(name)),
         Value::Null => false,
         text => value_to_text(text).contains(value_to_text(wanted).as_ref()),
     };
-    Ok(found.into())
+    Ok(is_contained.into())
 }
 
 fn test_text(params: &dyn HelperParams, test: fn(&str, &str) -> bool) -> HelperValue {

@@ -1,16 +1,17 @@
 //! The helpers of templates that are written for handlebars.js, where they differ from those of folio's own: values print
 //! as in JavaScript, and sections and media are blocks and tags.
 
-use handlebars::{Context, Handlebars, Helper, HelperDef, HelperResult, RenderContext, ScopedJson};
+use handlebars::{Handlebars, Helper, HelperDef, HelperResult, ScopedJson};
 use serde_json::Value;
 
 use super::argument::{FnHelper, HelperParams, HelperValue, param_or_null, param_text, text_value};
 use super::block::{each, with};
 use super::compare;
+use super::path_helper::{PathHelper, PathHelperValue, ReadPath};
 use super::print::{GUARD, READ_PATH, guard};
 use super::render_call::{RenderCall, RenderHelper};
 use super::text::json_text;
-use crate::template::handlebars_js::{MARK_END, MEDIA_START, MEDIA_TYPE, ROLE_START, escape_marks};
+
 use crate::template::render::{count_iterations, is_truthy};
 use crate::template::syntax::{INVERSE_SECTION, SECTION};
 
@@ -22,6 +23,16 @@ pub(in crate::template) const MEDIA: &str = "$media";
 /// `{{$role name}}`: prints the mark of a role.
 pub(in crate::template) const ROLE: &str = "$role";
 
+/// Begins a mark in rendered text. One in a value is [`LITERAL_MARK`].
+pub(in crate::template) const MARK: char = '\0';
+const LITERAL_MARK: &str = "\0v";
+/// The marks around the URL and the type of a picture, a sound or a link.
+const MEDIA_START: &str = "\0m";
+const MEDIA_TYPE: &str = "\0t";
+/// The marks around the name of a role within a block or a partial.
+const ROLE_START: &str = "\0r";
+const MARK_END: &str = "\0e";
+
 /// How many iterations of a loop the use of a partial counts as: partials may use one another many times.
 const ITERATIONS_PER_PARTIAL: u64 = 10;
 
@@ -29,7 +40,7 @@ const ITERATIONS_PER_PARTIAL: u64 = 10;
 pub(in crate::template) fn register_js(registry: &mut Handlebars<'static>) {
     compare::register_blocks(registry);
     registry.register_helper(GUARD, Box::new(RenderHelper(guard_partial)));
-    registry.register_helper(READ_PATH, Box::new(JsPathHelper));
+    registry.register_helper(READ_PATH, Box::new(PathHelper(read_path)));
     registry.register_helper(TEXT, Box::new(RenderHelper(print)));
     registry.register_helper(MEDIA, Box::new(RenderHelper(print_media)));
     registry.register_helper(ROLE, Box::new(RenderHelper(print_role)));
@@ -44,47 +55,30 @@ fn guard_partial(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
 }
 
 /// Reads a path; `length` is that of a list or a text.
-struct JsPathHelper;
-
-impl HelperDef for JsPathHelper {
-    fn call_inner<'reg: 'rc, 'rc>(
-        &self,
-        helper: &Helper<'rc>,
-        _: &'reg Handlebars<'reg>,
-        context: &'rc Context,
-        rendering: &mut RenderContext<'reg, 'rc>,
-    ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
-        let path = param_text(helper, 0);
-        let value = rendering.evaluate(context, &path).unwrap_or(ScopedJson::Missing);
-        let owner = path.strip_suffix("length").filter(|_| value.is_missing());
-        let Some(owner) = owner.map(|owner| owner.trim_end_matches(['.', '/'])) else { return Ok(value) };
-        let owner = if owner.is_empty() { "this" } else { owner };
-        let length = rendering.evaluate(context, owner).ok().and_then(|owner| length_of(owner.as_json()));
-        Ok(length.map_or(value, |length| ScopedJson::Derived(length.into())))
-    }
-}
-
-fn length_of(value: &Value) -> Option<usize> {
-    match value {
-        Value::Array(items) => Some(items.len()),
-        Value::String(text) => Some(text.encode_utf16().count()),
-        _ => None,
-    }
+fn read_path<'rc>(helper: &Helper<'rc>, read: &ReadPath<'_, 'rc>) -> PathHelperValue<'rc> {
+    let path = param_text(helper, 0);
+    let value = read(&path);
+    let owner = path.strip_suffix("length").filter(|_| value.is_missing());
+    let Some(owner) = owner.map(|owner| owner.trim_end_matches(['.', '/'])) else { return Ok(value) };
+    Ok(match read(if owner.is_empty() { "this" } else { owner }).as_json() {
+        Value::Array(items) => ScopedJson::Derived(items.len().into()),
+        Value::String(text) => ScopedJson::Derived(text.encode_utf16().count().into()),
+        _ => value,
+    })
 }
 
 /// Prints a value as it is: only the lines of the template have the indentation of a partial.
 fn print(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
     let text = escape_marks(&js_text(param_or_null(call.helper, 0)));
-    FnHelper(first_line).call(call.helper, call.registry, call.context, call.rendering, call.out)?;
+    let first_line = FnHelper(|params| {
+        let text = escape_marks(&js_text(param_or_null(params, 0)));
+        text_value(text.split('\n').next().unwrap_or_default())
+    });
+    first_line.call(call.helper, call.registry, call.context, call.rendering, call.out)?;
     match text.find('\n') {
         Some(end) => Ok(call.out.write(text.get(end..).unwrap_or_default())?),
         None => Ok(()),
     }
-}
-
-fn first_line(params: &dyn HelperParams) -> HelperValue {
-    let text = escape_marks(&js_text(param_or_null(params, 0)));
-    text_value(text.split('\n').next().unwrap_or_default())
 }
 
 fn print_media(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
@@ -139,4 +133,9 @@ fn js_text(value: &Value) -> String {
         Value::Array(items) => items.iter().map(js_text).collect::<Vec<_>>().join(","),
         Value::Object(_) => "[object Object]".to_owned(),
     }
+}
+
+/// A text in which no value is a mark.
+fn escape_marks(text: &str) -> String {
+    text.replace(MARK, LITERAL_MARK)
 }

@@ -87,10 +87,10 @@ fn len(params: &dyn HelperParams) -> HelperValue {
 /// A field of an object, or an element of a list; null where it is absent.
 fn lookup(params: &dyn HelperParams) -> HelperValue {
     let key = param_or_null(params, 1);
-    let found = match param_or_null(params, 0) {
+    let value = match param_or_null(params, 0) {
         Value::Array(list) => key.as_u64().and_then(|nth| list.get(usize::try_from(nth).ok()?)),
         Value::Object(fields) => key.as_str().and_then(|name| fields.get(name)),
         _ => None,
     };
-    Ok(found.unwrap_or(&Value::Null).clone())
+    Ok(value.unwrap_or(&Value::Null).clone())
 }

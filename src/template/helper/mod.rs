@@ -3,6 +3,7 @@
 mod signature;
 mod signatures;
 mod argument;
+mod path_helper;
 mod render_call;
 mod block;
 mod compare;
@@ -20,7 +21,7 @@ use handlebars::Handlebars;
 pub(super) use argument::{HelperFn, HelperParams, HelperValue};
 pub(super) use collection::compile_pattern;
 pub(super) use encoding::is_uuid_version;
-pub(super) use js::{MEDIA, ROLE, TEXT, register_js};
+pub(super) use js::{MARK, MEDIA, ROLE, TEXT, register_js};
 pub(super) use print::{GUARD, PRINT, READ_PATH, REQUIRE_PATH, empty_guard_block};
 pub(super) use signature::{HelperForm, ParamKind, SecretUse, Signature};
 pub use signatures::helpers;

@@ -1,9 +1,10 @@
 //! Internal helpers of lowered templates; a template that names them has an unknown helper.
 
 use handlebars::template::{HelperTemplate, TemplateElement};
-use handlebars::{Context, Handlebars, Helper, HelperDef, HelperResult, RenderContext, ScopedJson, Template};
+use handlebars::{Handlebars, Helper, HelperDef, HelperResult, ScopedJson, Template};
 
-use super::argument::{FnHelper, HelperParams, HelperValue, param_or_null, param_text, text_value};
+use super::argument::{FnHelper, param_or_null, param_text, text_value};
+use super::path_helper::{PathHelper, PathHelperValue, ReadPath};
 use super::render_call::{RenderCall, RenderHelper};
 use crate::template::missing_output::MissingValue;
 use crate::template::render::{MARK, PrintMode, RenderError, capture, count_iterations, missing_value, mode};
@@ -20,8 +21,8 @@ pub(in crate::template) const GUARD: &str = "$guard";
 
 pub(super) fn register(registry: &mut Handlebars<'static>) {
     registry.register_helper(PRINT, Box::new(RenderHelper(print)));
-    registry.register_helper(READ_PATH, Box::new(ReadPathHelper));
-    registry.register_helper(REQUIRE_PATH, Box::new(RequirePathHelper));
+    registry.register_helper(READ_PATH, Box::new(PathHelper(|helper, read| Ok(read(&param_text(helper, 0))))));
+    registry.register_helper(REQUIRE_PATH, Box::new(PathHelper(require_path)));
     registry.register_helper(GUARD, Box::new(RenderHelper(guard)));
 }
 
@@ -56,51 +57,25 @@ fn print(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
 }
 
 fn print_text(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
-    FnHelper(text_to_print).call(call.helper, call.registry, call.context, call.rendering, call.out)
+    // Handlebars indents it.
+    let helper = FnHelper(|params| {
+        let text = param_text(params, 1);
+        let raw = param_or_null(params, 2).as_bool() == Some(true);
+        text_value(if mode() == PrintMode::Encoded && !raw { percent_encode(&text) } else { text.into_owned() })
+    });
+    helper.call(call.helper, call.registry, call.context, call.rendering, call.out)
 }
 
-/// The printed text, which Handlebars indents.
-fn text_to_print(params: &dyn HelperParams) -> HelperValue {
-    let text = param_text(params, 1);
-    let raw = param_or_null(params, 2).as_bool() == Some(true);
-    text_value(if mode() == PrintMode::Encoded && !raw { percent_encode(&text) } else { text.into_owned() })
-}
-
-struct ReadPathHelper;
-
-impl HelperDef for ReadPathHelper {
-    fn call_inner<'reg: 'rc, 'rc>(
-        &self,
-        helper: &Helper<'rc>,
-        _: &'reg Handlebars<'reg>,
-        context: &'rc Context,
-        rendering: &mut RenderContext<'reg, 'rc>,
-    ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
-        // A name on a list is an error in Handlebars; here it is a missing field.
-        Ok(rendering.evaluate(context, &param_text(helper, 0)).unwrap_or(ScopedJson::Missing))
+fn require_path<'rc>(helper: &Helper<'rc>, read: &ReadPath<'_, 'rc>) -> PathHelperValue<'rc> {
+    let value = read(&param_text(helper, 0));
+    if !value.as_json().is_null() {
+        return Ok(value);
     }
-}
-
-struct RequirePathHelper;
-
-impl HelperDef for RequirePathHelper {
-    fn call_inner<'reg: 'rc, 'rc>(
-        &self,
-        helper: &Helper<'rc>,
-        _: &'reg Handlebars<'reg>,
-        context: &'rc Context,
-        rendering: &mut RenderContext<'reg, 'rc>,
-    ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
-        let value = rendering.evaluate(context, &param_text(helper, 0)).unwrap_or(ScopedJson::Missing);
-        if !value.as_json().is_null() {
-            return Ok(value);
-        }
-        let is_printed = param_or_null(helper, 2).as_bool() == Some(true) && mode() != PrintMode::Captured;
-        match missing_value(&param_text(helper, 1)) {
-            Some(MissingValue::Mismatch(error)) => Err(error.into()),
-            Some(MissingValue::Null) if is_printed => Ok(ScopedJson::Derived("null".into())),
-            _ => Ok(value),
-        }
+    let is_printed = param_or_null(helper, 2).as_bool() == Some(true) && mode() != PrintMode::Captured;
+    match missing_value(&param_text(helper, 1)) {
+        Some(MissingValue::Mismatch(error)) => Err(error.into()),
+        Some(MissingValue::Null) if is_printed => Ok(ScopedJson::Derived("null".into())),
+        _ => Ok(value),
     }
 }
 

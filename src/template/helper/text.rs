@@ -38,14 +38,14 @@ fn json(params: &dyn HelperParams) -> HelperValue {
 /// A value as JSON, indented by so many spaces where that is not zero.
 pub(super) fn json_text(value: &Value, width: usize) -> HelperValue {
     let mut text = LimitedText(Vec::new());
-    let written = if width == 0 {
+    let json = if width == 0 {
         serde_json::to_writer(&mut text, value)
     } else {
         let indent = " ".repeat(width);
         let formatter = PrettyFormatter::with_indent(indent.as_bytes());
         value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, formatter))
     };
-    written.map_err(|_| RenderError::TooLarge { limit: MAX_OUTPUT_BYTES })?;
+    json.map_err(|_| RenderError::TooLarge { limit: MAX_OUTPUT_BYTES })?;
     text_value(String::from_utf8(text.0).unwrap_or_default())
 }
 

@@ -1,6 +1,6 @@
 //! `now` and `date`.
 
-use handlebars::{Context, Handlebars, Helper, HelperDef, RenderContext, ScopedJson};
+use handlebars::{Handlebars, ScopedJson};
 use jiff::civil::Time;
 use jiff::fmt::strtime;
 use jiff::fmt::temporal::Pieces;
@@ -9,13 +9,18 @@ use jiff::{Timestamp, Zoned};
 use serde_json::Value;
 
 use super::argument::{FnHelper, HelperFn, HelperParams, HelperValue, param_or_null, param_text, text_value};
+use super::path_helper::PathHelper;
 use crate::template::render::{RenderError, now as time_of_rendering};
 
 pub(super) const HELPERS: &[(&str, HelperFn)] = &[("date", date)];
 
 pub(super) fn register(registry: &mut Handlebars<'static>) {
     registry.register_helper("now", Box::new(FnHelper(now)));
-    registry.register_helper(NOW_FALLBACK, Box::new(NowFallback));
+    let now_fallback = PathHelper(|helper, read| match read("now") {
+        ScopedJson::Missing => Ok(ScopedJson::Derived(now(helper)?)),
+        variable => Ok(variable),
+    });
+    registry.register_helper(NOW_FALLBACK, Box::new(now_fallback));
 }
 
 /// Whether a strftime format is valid.
@@ -43,23 +48,6 @@ fn now(params: &dyn HelperParams) -> HelperValue {
 
 /// `($now)`: the helper, unless a variable `now` is in scope. For partials, whose scope is known only at run time.
 pub(in crate::template) const NOW_FALLBACK: &str = "$now";
-
-struct NowFallback;
-
-impl HelperDef for NowFallback {
-    fn call_inner<'reg: 'rc, 'rc>(
-        &self,
-        helper: &Helper<'rc>,
-        _: &'reg Handlebars<'reg>,
-        context: &'rc Context,
-        rendering: &mut RenderContext<'reg, 'rc>,
-    ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
-        match rendering.evaluate(context, "now") {
-            Ok(value) if !value.is_missing() => Ok(value),
-            _ => Ok(ScopedJson::Derived(now(helper)?)),
-        }
-    }
-}
 
 fn date(params: &dyn HelperParams) -> HelperValue {
     let source = param_or_null(params, 0);

@@ -128,11 +128,6 @@ impl RenderedText {
         self.find_label(|value| value.start <= range.end && value.end >= range.start)
     }
 
-    /// The first variable whose value is partly inside of a range.
-    fn variable_inside(&self, range: &Range<usize>) -> Option<&str> {
-        self.find_label(|value| value.start < range.end && value.end > range.start)
-    }
-
     fn find_label(&self, matches: impl Fn(&Range<usize>) -> bool) -> Option<&str> {
         self.values.iter().find(|value| matches(&value.range)).map(|value| value.label.as_str())
     }

@@ -60,7 +60,14 @@ impl Slot for FilePathSlot {
                 _ if segment.contains(':') => "contains `:` (a drive prefix)",
                 _ => continue,
             };
-            let variable = || responsible_variable(&rendered, &range, segment);
+            let variable = || {
+                // An empty value also causes what the text after it starts with.
+                if segment.is_empty() || segment.starts_with('.') {
+                    return rendered.variable_in(&range);
+                }
+                let is_drive = segment.contains(':') && range.start > 0;
+                rendered.find_label(|value| !is_drive && value.start < range.end && value.end > range.start)
+            };
             let whole_path = || {
                 (reason == HIDDEN_NAME_REASON && !own.hidden.iter().any(|name| name == segment)).then_some("the path")
             };
@@ -138,14 +145,4 @@ fn hidden_name_errors<'w>(template: &'w ParsedTemplate<'_>) -> impl Iterator<Ite
         let help = "hidden files are served only where the path names them in full";
         begins.then(|| TemplateError::at_range(span, Code::Unsafe, words).help(help))
     })
-}
-
-/// The variable that causes a segment; `None` where it is literal.
-fn responsible_variable<'f>(rendered: &'f RenderedText, range: &Range<usize>, segment: &str) -> Option<&'f str> {
-    // An empty value also causes what the text after it starts with.
-    if segment.is_empty() || segment.starts_with('.') {
-        return rendered.variable_in(range);
-    }
-    let drive = segment.contains(':') && range.start > 0;
-    rendered.variable_inside(range).filter(|_| !drive)
 }

@@ -54,7 +54,7 @@ impl Slot for UrlSlot {
 
     fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> (UrlBase, Option<Range<usize>>) {
         match url_base(template) {
-            Ok(found) => found,
+            Ok(analysis) => analysis,
             Err(error) => {
                 errors.push(*error);
                 (UrlBase::Literal, None)
@@ -142,7 +142,9 @@ fn literal_base(text: &str, span: Range<usize>, next: Option<&TemplateNode>) -> 
                 }
                 None => {
                     let mut error = error("invalid URL: missing scheme");
-                    error.help = Some(format!("write `{}://{text}`", assumed_scheme(text)));
+                    let host = text.split([':', '/']).next().unwrap_or_default();
+                    let is_local = host == "localhost" || host.starts_with("127.") || !host.contains('.');
+                    error.help = Some(format!("write `{}://{text}`", if is_local { "http" } else { "https" }));
                     error
                 }
             }),
@@ -164,13 +166,6 @@ fn opaque_scheme(text: &str) -> Option<&str> {
     let is_name = scheme.starts_with(|character: char| character.is_ascii_alphabetic())
         && scheme.chars().all(|character| character.is_ascii_alphanumeric() || "+-".contains(character));
     (is_name && !rest.starts_with(|character: char| character.is_ascii_digit())).then_some(scheme)
-}
-
-/// The scheme that a URL without one probably has.
-fn assumed_scheme(text: &str) -> &'static str {
-    let host = text.split([':', '/']).next().unwrap_or_default();
-    let is_local = host == "localhost" || host.starts_with("127.") || !host.contains('.');
-    if is_local { "http" } else { "https" }
 }
 
 fn value_in_host_error(node: &TemplateNode) -> Box<TemplateError> {
@@ -220,11 +215,6 @@ fn authority_end(text: &str) -> usize {
     text.get(host..).and_then(|rest| rest.find(ends_host)).map_or(text.len(), |at| host + at)
 }
 
-/// Whether a segment is `.` or `..`, encoded or not.
-fn is_dot_segment(segment: &str) -> bool {
-    matches!(segment.replace("%2e", ".").replace("%2E", ".").as_str(), "." | "..")
-}
-
 /// Rejects values that make a path segment empty, `.` or `..`.
 fn check_segments(rendered: &RenderedText, from: usize) -> Result<(), RenderError> {
     let rest = rendered.text.get(from..).unwrap_or_default();
@@ -234,7 +224,8 @@ fn check_segments(rendered: &RenderedText, from: usize) -> Result<(), RenderErro
         let range = start..start + segment.len();
         start = range.end + 1;
         let empty = segment.is_empty();
-        if !empty && !is_dot_segment(segment) {
+        let is_dots = matches!(segment.replace("%2e", ".").replace("%2E", ".").as_str(), "." | "..");
+        if !empty && !is_dots {
             continue;
         }
         // An empty value is in this segment; a literal `//` is allowed.

@@ -48,7 +48,11 @@ impl Cursor<'_> {
         loop {
             let before = self.at;
             self.skip_whitespace();
-            if self.at_arguments_end() {
+            let is_at_end = self.peek().is_none_or(|c| matches!(c, '}' | ')' | '~' | '|'))
+                || self.starts_with("{{")
+                || self.starts_with_word("as")
+                || self.starts_with_word("else");
+            if is_at_end {
                 self.at = before;
                 return Ok(arguments);
             }
@@ -57,13 +61,6 @@ impl Cursor<'_> {
                 None => arguments.params.push(self.value()?),
             }
         }
-    }
-
-    fn at_arguments_end(&self) -> bool {
-        self.peek().is_none_or(|c| matches!(c, '}' | ')' | '~' | '|'))
-            || self.starts_with("{{")
-            || self.starts_with_word("as")
-            || self.starts_with_word("else")
     }
 
     /// `name=value`; `None`, with nothing consumed, where no `=` follows a name.

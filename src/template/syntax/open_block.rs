@@ -34,18 +34,14 @@ impl TemplateParser<'_> {
             let message = format!("nesting of blocks exceeds {MAX_NESTING} levels");
             let help = "each `else if` counts as a nested block";
             self.cursor.push_error(TemplateError::at_range(name.span, Code::Nesting, message).help(help));
-            self.stop_parsing();
+            self.open.clear();
+            self.nodes.clear();
+            self.cursor.at = self.cursor.source.len();
             return Ok(());
         }
         let outer = std::mem::take(&mut self.nodes);
         self.open.push(OpenBlock { kind, name, outer, body: None, has_errors: broken });
         Ok(())
-    }
-
-    fn stop_parsing(&mut self) {
-        self.open.clear();
-        self.nodes.clear();
-        self.cursor.at = self.cursor.source.len();
     }
 
     /// `{{else}}`, `{{^}}`, `{{else if …}}`

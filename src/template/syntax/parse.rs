@@ -85,8 +85,8 @@ impl<'s> TemplateParser<'s> {
     fn text(&mut self) {
         let start = self.cursor.at;
         let mut escapes = Vec::new();
-        while let Some(found) = self.cursor.rest().find(['\\', '{']) {
-            self.cursor.at += found;
+        while let Some(sign) = self.cursor.rest().find(['\\', '{']) {
+            self.cursor.at += sign;
             if self.cursor.starts_with("{{") {
                 break;
             }
@@ -146,14 +146,14 @@ impl<'s> TemplateParser<'s> {
         cursor.skip_whitespace();
         let end = if cursor.starts_with("--") { "--}}" } else { "}}" };
         cursor.at += if end.len() > 2 { 2 } else { 0 };
-        let Some(found) = cursor.rest().find(end) else {
+        let Some(length) = cursor.rest().find(end) else {
             let tag = cursor.tag..cursor.tag + 3;
             let error = TemplateError::syntax(tag, "unclosed comment");
             cursor.push_error(error.help(format!("close it with `{end}`")));
             cursor.at = cursor.source.len();
             return Ok(());
         };
-        cursor.at += found + end.len();
+        cursor.at += length + end.len();
         Ok(())
     }
 

@@ -1,16 +1,18 @@
 //! Commands and files in the text of a prompt: run or read if the pack may do so, otherwise left as text and listed.
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 
 use super::command_risk::guarded_values;
-use super::prompt::{ImportedAction, ImportedUse, ValueSource};
+use super::prompt::{ImportedAction, ImportedPrompt, ImportedUse, ValueSource};
 use super::shell_commands::{ValueMarker, WordValue};
 use super::shell_context::{ShellContext, shell_contexts};
-use super::template_text::{Piece, PlaceholderMatch, ValueCollector, shown_text, template_of};
+use super::template_text::{Piece, Replacement, ValueCollector, shown_text, template_of};
 use super::{ImportedFile, PromptRights};
-use crate::action::{ImportedRunBuilder, Run};
+use crate::action::ImportedRunBuilder;
 use crate::diagnostic::{Code, Report, Span};
-use crate::yaml::Location;
+use crate::yaml::{Location, Spanned};
 
 /// The name of the folder below which prompts of other programs read files.
 pub const IMPORTED_WORKSPACE: &str = "workspace";
@@ -34,14 +36,6 @@ pub(super) struct ActionReader<'r> {
     uses: Vec<ImportedUse>,
     /// How many commands and files the text has so far.
     action_count: usize,
-}
-
-/// The steps of a prompt.
-pub(super) struct PromptActions {
-    pub(super) run: Option<Run>,
-    pub(super) uses: Vec<ImportedUse>,
-    /// Whether the text names commands or files, which are done or stay as text.
-    pub(super) names_actions: bool,
 }
 
 /// A value in a command: where its marker ends, and the environment variable that has it.
@@ -75,11 +69,6 @@ impl<'r> ActionReader<'r> {
         ActionReader { grants, file, body_start, report, steps, uses: Vec::new(), action_count: 0 }
     }
 
-    /// The place of the prompt.
-    pub(super) fn file_start(&self) -> Location {
-        Location::start_of(self.file.id)
-    }
-
     /// What replaces a command of `body`. `find` knows the markers in the text of the command.
     pub(super) fn command(
         &mut self,
@@ -87,8 +76,8 @@ impl<'r> ActionReader<'r> {
         command_text: &CommandText<'_>,
         values: &mut ValueCollector,
         find: &mut dyn FnMut(usize) -> Option<CommandMarker>,
-    ) -> PlaceholderMatch {
-        let literal = PlaceholderMatch::literal(body, command_text.start, command_text.end);
+    ) -> Replacement {
+        let literal = Replacement::literal(body, command_text.start, command_text.end);
         if !self.admits_another() {
             return literal;
         }
@@ -106,13 +95,17 @@ impl<'r> ActionReader<'r> {
             self.report_not_run(command_text, is_safe);
             return literal;
         };
-        let script = split_values(&command.placeholders) + &guards(&guarded) + &command.script;
+        let split = command.placeholders.iter().filter(|place| place.is_split_into_words);
+        let split: BTreeSet<&str> = split.map(|place| place.name.as_str()).collect();
+        // Takes none of the words as a glob.
+        let split = split.iter().map(|name| format!("set -f; {name}_words=(${{{name}}}); set +f\n"));
+        let script = split.collect::<String>() + &guards(&guarded) + &command.script;
         let variable = |(name, sources)| (name, template_of(&[Piece::Tag(values.expression(sources, "".into()))]));
         let variables: Vec<(String, String)> = command.variables.into_iter().map(variable).collect();
         let at = self.location_of(command_text.start..command_text.end, command_text.text);
         let output = self.steps.add_command(&script, &variables, WORKSPACE_TEMPLATE, at);
         self.uses.push(ImportedUse { at, action: ImportedAction::Script(script) });
-        PlaceholderMatch { end: command_text.end, piece: Piece::Tag(output) }
+        Replacement { end: command_text.end, piece: Piece::Tag(output) }
     }
 
     /// Whether the prompt may have one more command or file.
@@ -137,23 +130,26 @@ impl<'r> ActionReader<'r> {
         self.grants.may_read_files
     }
 
-    /// What replaces the file whose path is `written` at these places; where it cannot be read, `otherwise` does.
+    /// What replaces the file whose path is `path_text` at these places; where it cannot be read, `otherwise` does.
     pub(super) fn file(
         &mut self,
-        written: &str,
+        path_text: &str,
         at: std::ops::Range<usize>,
         path: &[Piece],
         otherwise: &[Piece],
-    ) -> PlaceholderMatch {
-        let (end, shown) = (at.end, shown_text(path));
-        let at = self.location_of(at, written);
+    ) -> Replacement {
+        let end = at.end;
+        let at = self.location_of(at, path_text);
         let text = self.steps.add_file(&template_of(path), &template_of(otherwise), IMPORTED_WORKSPACE, at);
-        self.uses.push(ImportedUse { at, action: ImportedAction::Read(shown) });
-        PlaceholderMatch { end, piece: Piece::Tag(text) }
+        self.uses.push(ImportedUse { at, action: ImportedAction::Read(shown_text(path)) });
+        Replacement { end, piece: Piece::Tag(text) }
     }
 
-    pub(super) fn finish(self) -> PromptActions {
-        PromptActions { run: self.steps.into_run(), uses: self.uses, names_actions: self.action_count > 0 }
+    /// The prompt with these actions.
+    pub(super) fn add_to(self, mut prompt: ImportedPrompt) -> ImportedPrompt {
+        let at = prompt.at();
+        prompt.prompt.value.run = self.steps.into_run().map(|run| Spanned::new(run, at));
+        ImportedPrompt { uses: self.uses, names_actions: self.action_count > 0, ..prompt }
     }
 
     /// Says why a command stays as text: it would read a value as code, also with the grant, or lacks that.
@@ -228,15 +224,6 @@ fn shell_command(command_text: &CommandText<'_>, find: &mut dyn FnMut(usize) -> 
     command
 }
 
-/// What splits the values that are several words, and takes none of them as a glob.
-fn split_values(placeholders: &[ValueMarker]) -> String {
-    let mut names: Vec<&str> =
-        placeholders.iter().filter(|place| place.is_split_into_words).map(|place| place.name.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names.iter().map(|name| format!("set -f; {name}_words=(${{{name}}}); set +f\n")).collect()
-}
-
 /// What fails if one of these values begins with `-`, so that the program could read it as an option.
 fn guards(guarded: &[WordValue]) -> String {
     let mut lines = Vec::new();
@@ -289,8 +276,8 @@ mod tests {
                 })
             };
             let end = command.len();
-            let written = CommandText { text: command, start: 0, end, has_markers_in_single_quotes: in_single_quotes };
-            assert_eq!(shell_command(&written, &mut find).script, script);
+            let text = CommandText { text: command, start: 0, end, has_markers_in_single_quotes: in_single_quotes };
+            assert_eq!(shell_command(&text, &mut find).script, script);
         }
     }
 }
