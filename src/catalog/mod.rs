@@ -43,7 +43,7 @@ use routes::{Route, Routes};
 
 pub use build::serving_checks::{AcceptError, HttpServingMode, ServingMode, SettingsAtStart, UnacceptedCatalog};
 pub use build::{BuildOutcome, build, build_for_clients, rebuild};
-pub use clients::{ClientProfile, KnownClient, missing_lists};
+pub use clients::{ClientProfile, KnownClient, MAX_LIST_TOKENS, missing_lists, token_count};
 pub use listing::bridge::{BridgePolicy, BridgedLists};
 pub use listing::entry_name::check_entry_name;
 pub use result::media_block::{contents_block, embedded_block};

@@ -15,8 +15,7 @@ use crate::files::{FileError, Folder, Globs};
 use crate::manifest::{Allow, Grant, MAX_ARGUMENTS, Manifest, PackFormatName, PackFormats, PackRef};
 use crate::pack_format::{
     AssignedFiles, FormatFiles, FormatMatcher, IMPORTED_WORKSPACE, ImportedAction, ImportedFile, ImportedPrompt,
-    ImportedSkill, ImportedUse, PackFolder, PromptRights, UniqueNames, UnservedFiles, WORKSPACE_TEMPLATE, has_no_name,
-    unserved_files,
+    ImportedSkill, ImportedUse, PackFolder, PromptRights, UniqueNames, WORKSPACE_TEMPLATE, has_no_name, unserved_files,
 };
 use crate::pack_source::{MARKETPLACE_FILE, Plugin, PluginSource, plugins};
 use crate::template::Engine;
@@ -132,9 +131,7 @@ pub(super) fn load(
         skills.extend(skills_of_format);
     }
     if is_auto {
-        note_plugins_elsewhere(&imported_pack, load_context);
-        let unserved = unserved_files(&imported_pack.place(), left, names.contains(&PackFormatName::Agents));
-        unserved.iter().for_each(|files| note_unserved(files, &imported_pack, load_context));
+        note_unserved(left, names.contains(&PackFormatName::Agents), &imported_pack, load_context);
     }
     // Where `auto` is written, all plugins of a marketplace were looked through.
     let is_empty = prompts.is_empty() && skills.is_empty();
@@ -159,15 +156,34 @@ pub(super) fn load(
     })
 }
 
-/// Says which files of a kind that people know are not served.
-fn note_unserved(files: &UnservedFiles, imported_pack: &ImportedPack<'_>, load_context: &mut LoadContext) {
-    let folders: Vec<_> = files.folders().into_iter().take(MAX_SHOWN_FOLDERS + 1).map(one_line).collect();
-    let (shown, more) = folders.split_at(folders.len().min(MAX_SHOWN_FOLDERS));
-    let more = if more.is_empty() { "" } else { ", …" };
-    let verb = if files.paths.len() == 1 { "is" } else { "are" };
-    let count = count_noun(files.paths.len(), files.noun);
-    let message = format!("{count} in {}{more} {verb} not served", quote_names(shown));
-    load_context.note(Code::Unused, imported_pack.path.location, message).help(files.help);
+/// Says what of a folder is not served that people know: plugins that are elsewhere, and files of other kinds.
+fn note_unserved(
+    left: Vec<String>,
+    serves_agents: bool,
+    imported_pack: &ImportedPack<'_>,
+    load_context: &mut LoadContext,
+) {
+    let at = imported_pack.path.location;
+    let are = |count: usize| if count == 1 { "is" } else { "are" };
+    let plugins = marketplace_plugins(imported_pack, load_context);
+    let elsewhere = plugins.iter().filter(|plugin| !matches!(plugin.source, PluginSource::Folder(_)));
+    let names: Vec<_> = elsewhere.map(|plugin| one_line(&plugin.name)).collect();
+    if !names.is_empty() {
+        let count = count_noun(names.len(), "plugin");
+        let shown = names.get(..MAX_SHOWN_NAMES).unwrap_or(&names);
+        let more = if shown.len() < names.len() { ", …" } else { "" };
+        let (are, shown) = (are(names.len()), quote_names(shown));
+        let message = format!("{count} of the marketplace {are} elsewhere and not served: {shown}{more}");
+        load_context.note(Code::Unused, at, message).help("`folio add SOURCE NAME` adds each");
+    }
+    for files in unserved_files(&imported_pack.place(), left, serves_agents) {
+        let folders: Vec<_> = files.folders().into_iter().take(MAX_SHOWN_FOLDERS + 1).map(one_line).collect();
+        let (shown, more) = folders.split_at(folders.len().min(MAX_SHOWN_FOLDERS));
+        let more = if more.is_empty() { "" } else { ", …" };
+        let (count, are) = (count_noun(files.paths.len(), files.noun), are(files.paths.len()));
+        let message = format!("{count} in {}{more} {are} not served", quote_names(shown));
+        load_context.note(Code::Unused, at, message).help(files.help);
+    }
 }
 
 /// Reports keys of a pack with a manifest that are for prompts of other programs.
@@ -327,23 +343,6 @@ fn marketplace_plugins(imported_pack: &ImportedPack<'_>, load_context: &mut Load
     load_context.dependencies.files.insert(imported_pack.folder.path().join(MARKETPLACE_FILE));
     let marketplace = load_context.read(&imported_pack.folder, Path::new(MARKETPLACE_FILE));
     marketplace.map(|text| plugins(&text)).unwrap_or_default()
-}
-
-/// Says which plugins of a marketplace are not in it.
-fn note_plugins_elsewhere(imported_pack: &ImportedPack<'_>, load_context: &mut LoadContext) {
-    let plugins = marketplace_plugins(imported_pack, load_context);
-    let elsewhere = plugins.iter().filter(|plugin| !matches!(plugin.source, PluginSource::Folder(_)));
-    let names: Vec<_> = elsewhere.map(|plugin| one_line(&plugin.name)).collect();
-    if !names.is_empty() {
-        let verb = if names.len() == 1 { "is" } else { "are" };
-        let count = count_noun(names.len(), "plugin");
-        let shown = names.get(..MAX_SHOWN_NAMES).unwrap_or(&names);
-        let more = if shown.len() < names.len() { ", …" } else { "" };
-        let message =
-            format!("{count} of the marketplace {verb} elsewhere and not served: {}{more}", quote_names(shown));
-        let help = "`folio add SOURCE NAME` adds each";
-        load_context.note(Code::Unused, imported_pack.path.location, message).help(help);
-    }
 }
 
 /// Reports the root of a marketplace, and where its plugins are. A root that is itself a plugin is not a marketplace.

@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use super::description_text;
 use super::document::{ApiDocument, ApiNode};
 use super::naming::ArgumentNames;
-use super::schema::prune_definitions;
 use super::schema_repair::repair_schema;
 use crate::diagnostic::Code;
+use crate::yaml::pointer::join;
 
 /// The arguments of one tool.
 #[derive(Default)]
@@ -17,6 +17,8 @@ pub(super) struct ToolArguments<'d> {
     names: ArgumentNames,
     properties: Map<String, Value>,
     required: Vec<Value>,
+    /// Required ones that have a default in the description.
+    defaulted: Vec<String>,
     /// Where each is described.
     nodes: HashMap<String, ApiNode<'d>>,
 }
@@ -36,29 +38,30 @@ impl<'d> ToolArguments<'d> {
     /// Adds an argument, and returns its name.
     pub(super) fn add(&mut self, new: NewArgument<'_, 'd>) -> String {
         let name = self.names.claim(new.wire_name, new.location);
-        let mut schema = new.schema;
-        if new.required {
-            self.required.push(name.clone().into());
-            // Nobody leaves it out, so the default is never used.
-            schema.as_object_mut().map(|map| map.shift_remove("default"));
+        let schema = new.schema;
+        // Who leaves it out means its default, which is sent.
+        match (new.required, schema.get("default")) {
+            (true, None) => self.required.push(name.clone().into()),
+            (true, Some(_)) => self.defaulted.push(name.clone()),
+            (false, _) => {}
         }
         self.properties.insert(name.clone(), schema);
         self.nodes.insert(name.clone(), new.node);
         name
     }
 
+    /// How large the schemas are, as JSON.
+    pub(super) fn bytes(&self) -> usize {
+        self.properties.values().map(|schema| schema.to_string().len()).sum()
+    }
+
     /// How a tool says what it takes: nothing, `arguments` where each says so for itself, else `inputSchema`.
-    pub(super) fn into_key(
-        self,
-        definitions: Map<String, Value>,
-        document: &ApiDocument,
-    ) -> Option<(&'static str, Value)> {
+    pub(super) fn into_key(self, document: &ApiDocument) -> Option<(&'static str, Value)> {
         if self.properties.is_empty() {
             return None;
         }
-        let nodes = self.nodes.clone();
-        let mut schema = self.into_schema(definitions);
-        prune_definitions(&mut schema);
+        let (nodes, defaulted) = (self.nodes.clone(), self.defaulted.clone());
+        let mut schema = self.into_schema();
         for removal in repair_schema(&mut schema)? {
             let name = removal.pointer.split('/').nth(2).unwrap_or_default();
             if let Some(node) = nodes.get(name).or_else(|| nodes.values().next()) {
@@ -66,11 +69,19 @@ impl<'d> ToolArguments<'d> {
                 document.warn(*node, Code::Schema, format!("`{what}` is left out of the schema: {}", removal.reason));
             }
         }
-        prune_definitions(&mut schema);
+        let lost = |name: &String| {
+            schema.pointer(&join("/properties", name)).is_some_and(|property| property.get("default").is_none())
+        };
+        let lost: Vec<String> = defaulted.into_iter().filter(lost).collect();
+        if let Some(map) = schema.as_object_mut().filter(|_| !lost.is_empty())
+            && let Value::Array(required) = map.entry("required").or_insert_with(|| Vec::<Value>::new().into())
+        {
+            required.extend(lost.into_iter().map(Value::from));
+        }
         Some(as_arguments(&schema).map_or(("inputSchema", schema), |arguments| ("arguments", arguments)))
     }
 
-    fn into_schema(self, definitions: Map<String, Value>) -> Value {
+    fn into_schema(self) -> Value {
         let mut schema = Map::new();
         schema.insert("type".to_owned(), "object".into());
         schema.insert("properties".to_owned(), Value::Object(self.properties));
@@ -78,9 +89,6 @@ impl<'d> ToolArguments<'d> {
             schema.insert("required".to_owned(), Value::Array(self.required));
         }
         schema.insert("additionalProperties".to_owned(), Value::Bool(false));
-        if !definitions.is_empty() {
-            schema.insert("$defs".to_owned(), Value::Object(definitions));
-        }
         Value::Object(schema)
     }
 }
@@ -90,9 +98,6 @@ const TYPED_KEYWORDS: &[&str] = &["type", "enum", "const", "anyOf", "oneOf", "al
 
 /// The same as folio's `arguments`. `None` where that cannot be said.
 fn as_arguments(schema: &Value) -> Option<Value> {
-    if schema.get("$defs").is_some() {
-        return None;
-    }
     let required = schema.get("required").and_then(Value::as_array);
     let mut arguments = Map::new();
     for (name, property) in schema.get("properties")?.as_object()? {

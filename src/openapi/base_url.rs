@@ -3,7 +3,7 @@
 use serde_json::Value;
 use url::{Host, Url};
 
-use super::document::{ApiDocument, ApiNode, DescriptionVersion};
+use super::document::{ApiDocument, ApiNode};
 use super::operation::Operation;
 use super::request::split_placeholder;
 use crate::diagnostic::Code;
@@ -12,25 +12,54 @@ use crate::world::is_public;
 /// The longest base of a URL.
 const MAX_URL_BYTES: usize = 65_534;
 
-/// The base of an operation's URL, without a slash at its end. `None` where the description does not say.
-pub(super) fn base_url(operation: &Operation<'_>, document: &ApiDocument, source: Option<&Url>) -> Option<String> {
-    let servers = operation.inherited_key("servers", document);
-    let written = match document.version {
-        DescriptionVersion::Swagger2 => swagger_base(document.root(), source)?,
-        _ => {
-            let server = servers.and_then(|servers| servers.items().next());
-            server
-                .and_then(|server| Some((server, server.text("url")?)))
-                .map_or_else(|| Some("/".to_owned()), |(server, url)| fill_variables(server, url))?
-        }
+/// What all URLs of an operation begin with, without a slash at the end.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub(super) struct BaseUrl {
+    /// The URL. `None` where the description does not say: then a variable has to.
+    pub(super) url: Option<String>,
+    /// What follows what the variable says.
+    pub(super) path: String,
+}
+
+/// The base of an operation's URL.
+pub(super) fn base_url(operation: &Operation<'_>, document: &ApiDocument, source: Option<&Url>) -> BaseUrl {
+    let servers = operation.servers(document);
+    let Some(written) = first_url(servers) else { return BaseUrl::default() };
+    // What a relative URL is relative to: where the description is from, or else where the API is otherwise.
+    let outer = || Url::parse(&first_url(document.root().get("servers"))?).ok();
+    let Some(base) = absolute(&written, source.cloned().or_else(outer).as_ref()) else {
+        let is_path = !written.contains("://") && !written.contains(['{', '}', '"']);
+        let path = written.split(['?', '#']).next().unwrap_or_default().trim_matches('/');
+        let path = if is_path && !path.is_empty() { format!("/{path}") } else { String::new() };
+        return BaseUrl { url: None, path };
     };
-    let base = absolute(&written, source)?;
     let (bare, had_credentials) = without_credentials(base);
     if had_credentials {
         let at = servers.or_else(|| document.root().get("host")).unwrap_or(document.root());
         warn_left_out("server URL", at, document);
     }
-    Some(bare.as_str().trim_end_matches('/').to_owned())
+    BaseUrl { url: Some(bare.as_str().trim_end_matches('/').to_owned()), path: String::new() }
+}
+
+/// The URL of the first server. `None` where it is too long.
+fn first_url(servers: Option<ApiNode<'_>>) -> Option<String> {
+    let server = servers.and_then(|servers| servers.items().next());
+    let written = server.and_then(|server| Some((server, server.text("url")?.trim())));
+    let Some((server, url)) = written else { return Some("/".to_owned()) };
+    let filled = fill_variables(server, url)?;
+    let is_host = |head: &str| {
+        let name = head.rsplit_once(':').map_or(head, |(name, _)| name);
+        let ending = name.rsplit('.').next().unwrap_or_default();
+        name.contains('.') && ending.len() > 1 && ending.bytes().all(|byte| byte.is_ascii_alphabetic())
+    };
+    let head = filled.split('/').next().unwrap_or_default();
+    Some(match filled.strip_prefix("//") {
+        Some(rest) => format!("https://{rest}"),
+        None if head.split(':').next() == Some("localhost") => format!("http://{filled}"),
+        // A host without a scheme is not a folder.
+        None if is_host(head) => format!("https://{filled}"),
+        None => filled,
+    })
 }
 
 /// A URL without a user name and a password, and whether it had them.
@@ -44,17 +73,6 @@ pub(super) fn without_credentials(mut url: Url) -> (Url, bool) {
 pub(super) fn warn_left_out(what: &str, at: ApiNode<'_>, document: &ApiDocument) {
     let message = format!("user name and password of the {what} left out: write `auth: {{ basic: … }}` by hand");
     document.warn(at, Code::Secret, message);
-}
-
-fn swagger_base(root: ApiNode<'_>, source: Option<&Url>) -> Option<String> {
-    let schemes = root.get("schemes").into_iter().flat_map(ApiNode::items);
-    let schemes: Vec<&str> = schemes.filter_map(|scheme| scheme.value.as_str()).collect();
-    let scheme = if schemes.is_empty() || schemes.contains(&"https") { "https" } else { "http" };
-    let base_path = root.text("basePath").unwrap_or("/");
-    match root.text("host") {
-        Some(host) => Some(format!("{scheme}://{host}/{}", base_path.trim_start_matches('/'))),
-        None => source.map(|_| base_path.to_owned()),
-    }
 }
 
 /// A URL with the defaults of its variables, each put in once: a default that names a variable stays as it is.
@@ -119,7 +137,7 @@ pub(super) fn is_foreign_private(base: &str, source: Option<&Url>) -> bool {
 
 /// Warns that tools will send requests into a private network.
 pub(super) fn warn_private_server(operation: &Operation<'_>, base: &str, document: &ApiDocument) {
-    let servers = operation.inherited_key("servers", document).and_then(|servers| servers.items().next());
+    let servers = operation.servers(document).and_then(|servers| servers.items().next());
     let at = servers.or_else(|| document.root().get("host")).unwrap_or(operation.node);
     let truncated = crate::diagnostic::truncate(base, 120);
     let message = format!("private server address `{truncated}`: tools send requests to it from this network");

@@ -1,12 +1,11 @@
 //! An API description as trees: values, the files that they stand in, and where exactly.
 
 use std::borrow::Cow;
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::discriminator::{SubtypeNames, find_subtypes};
 use crate::diagnostic::{Code, Report, Span};
 use crate::uri::percent_decode_lossy;
 use crate::yaml::pointer::push_segment;
@@ -14,15 +13,6 @@ use crate::yaml::{Documents, Location};
 
 /// How many `$ref`s may lead from one to the next.
 const MAX_REFERENCE_HOPS: usize = 32;
-
-/// The versions of the format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DescriptionVersion {
-    /// Swagger 2.0.
-    Swagger2,
-    /// OpenAPI 3.0 and later, told apart by the keywords of each schema.
-    OpenApi3,
-}
 
 /// One file of a description.
 pub(super) struct DocumentFile {
@@ -34,17 +24,14 @@ pub(super) struct DocumentFile {
 
 /// A description, with the files that it refers to.
 pub(super) struct ApiDocument {
-    pub(super) version: DescriptionVersion,
     /// The first is the description itself.
     pub(super) files: Vec<DocumentFile>,
     pub(super) documents: Documents,
     warnings: RefCell<Vec<Warning>>,
     /// Descriptions in plain words, by the addresses of the values that have them.
     pub(super) prose: RefCell<HashMap<usize, String>>,
-    /// How many schemas were translated for all tools together.
-    pub(super) schema_count: Cell<usize>,
-    /// The schemas that are built on others, once they were asked for.
-    subtypes: OnceCell<SubtypeNames>,
+    /// The schemas that are built on others, file and name by the address of what they are built on.
+    subtypes: OnceCell<HashMap<usize, Vec<(usize, String)>>>,
 }
 
 /// A value of a description.
@@ -97,9 +84,9 @@ impl<'d> ApiNode<'d> {
 }
 
 impl ApiDocument {
-    pub(super) fn new(version: DescriptionVersion, files: Vec<DocumentFile>, documents: Documents) -> ApiDocument {
-        let (warnings, prose, schema_count) = (RefCell::default(), RefCell::default(), Cell::default());
-        ApiDocument { version, files, documents, warnings, prose, schema_count, subtypes: OnceCell::new() }
+    pub(super) fn new(files: Vec<DocumentFile>, documents: Documents) -> ApiDocument {
+        let (warnings, prose) = (RefCell::default(), RefCell::default());
+        ApiDocument { files, documents, warnings, prose, subtypes: OnceCell::new() }
     }
 
     /// The schemas of a file, by their names.
@@ -113,9 +100,34 @@ impl ApiDocument {
         self.find(at.file, reference)
     }
 
-    /// File and name of the schemas that are built on the one at an address.
-    pub(super) fn subtypes_of(&self, address: usize) -> Vec<(usize, String)> {
-        self.subtypes.get_or_init(|| find_subtypes(self)).get(&address).cloned().unwrap_or_default()
+    /// The schemas that are built on one by `allOf`, and those that are built on these.
+    pub(super) fn subtypes(&self, base: ApiNode<'_>, max_subtypes: usize) -> Vec<(String, ApiNode<'_>)> {
+        let known = self.subtypes.get_or_init(|| self.find_subtypes());
+        let (mut found, mut addresses, mut next) = (Vec::new(), vec![base.address()], 0);
+        while let Some(address) = addresses.get(next).copied() {
+            next += 1;
+            for (file, name) in known.get(&address).cloned().unwrap_or_default() {
+                let Some(node) = self.schemas_of(file).and_then(|schemas| schemas.get(&name)) else { continue };
+                if found.len() < max_subtypes && !addresses.contains(&node.address()) {
+                    addresses.push(node.address());
+                    found.push((name, node));
+                }
+            }
+        }
+        found
+    }
+
+    fn find_subtypes(&self) -> HashMap<usize, Vec<(usize, String)>> {
+        let mut found: HashMap<usize, Vec<(usize, String)>> = HashMap::new();
+        for file in 0..self.files.len() {
+            for (name, schema) in self.schemas_of(file).into_iter().flat_map(ApiNode::entries) {
+                let parts = schema.get("allOf").into_iter().flat_map(ApiNode::items);
+                for target in parts.filter_map(|part| self.target(part, part.text("$ref")?)) {
+                    found.entry(target.address()).or_default().push((file, name.to_owned()));
+                }
+            }
+        }
+        found
     }
 
     /// The description's own root.

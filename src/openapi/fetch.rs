@@ -39,14 +39,15 @@ pub struct Fetcher<'a> {
     pub proxies: &'a ProxyVariables,
 }
 
-/// Fetches a description, over `https` or from this machine.
+/// Fetches a description of at most so many bytes, over `https` or from this machine.
 ///
 /// # Errors
 /// It could not be fetched, or not safely.
-pub async fn fetch(url: &Url, fetcher: Fetcher<'_>) -> Result<Source, FetchError> {
-    let (bytes, base) = fetch_bytes(url, MAX_DESCRIPTION_BYTES, fetcher).await?;
+pub async fn fetch(url: &Url, max_bytes: u64, fetcher: Fetcher<'_>) -> Result<Source, FetchError> {
+    let (bytes, base) = fetch_bytes(url, max_bytes, fetcher).await?;
     let name = display_url(url);
-    let fetched = fetch_referenced(&base, &bytes, fetcher).await;
+    let is_whole = bytes.len() as u64 <= MAX_DESCRIPTION_BYTES;
+    let fetched = if is_whole { fetch_referenced(&base, &bytes, fetcher).await } else { HashMap::new() };
     Ok(Source { name, bytes, folder: None, fetched, url: Some(base) })
 }
 

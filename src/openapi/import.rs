@@ -1,21 +1,22 @@
 //! A description, made into the files of a server.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use indexmap::IndexMap;
 use url::Url;
 
-use super::authentication::{Requirement, requirements};
-use super::base_url::{base_url, is_foreign_private, warn_no_server, warn_private_server};
+use super::authentication::{RequestCredentials, Requirement, SecuritySchemes};
+use super::base_url::{BaseUrl, base_url, is_foreign_private, warn_private_server};
 use super::description_text;
 use super::document::ApiDocument;
-use super::manifest::{ConnectionDrafts, GeneratedEntry, GeneratedFile, fragment, manifest, tool_entry};
-use super::naming::{UniqueNames, file_stem, max_tool_chars, server_name, tool_names};
+use super::manifest::{ConnectionDrafts, ConnectionKey, GeneratedEntry, GeneratedFile, fragment, manifest, tool_entry};
+use super::naming::{file_stem, max_tool_chars, server_name, tool_names};
 use super::operation::{Operation, read_operations};
 use super::operation_filter::{FilterMatch, InvalidPattern, OperationFilter};
-use super::source::{Source, load};
+use super::slice::slice;
+use super::source::{MAX_DESCRIPTION_BYTES, Source, load};
 use super::tool::build_tool;
-use crate::diagnostic::{Report, nearest};
+use crate::diagnostic::{Code, Report, nearest};
 
 /// How many operations become tools at most.
 const MAX_OPERATIONS: usize = 2000;
@@ -35,6 +36,12 @@ const MANY_TOOLS: usize = 40;
 pub struct ImportOptions {
     /// Tags, `operationId`s, names of tools, or globs of these and of paths. Everything, where there are none.
     pub only: Vec<String>,
+    /// The name of the server; by default it comes from the title.
+    pub server: Option<String>,
+    /// Names of tools, by method and path: those that an earlier import gave.
+    pub names: HashMap<String, String>,
+    /// Names of tools that cannot be written, which are left out.
+    pub left_out: HashSet<String>,
 }
 
 /// What came of a description.
@@ -42,6 +49,10 @@ pub struct Import {
     pub(super) files: Vec<GeneratedFile>,
     /// The names of all tools that the description could become, those that were left out too.
     pub(super) known_tools: Vec<String>,
+    /// The names of all tools, by method and path.
+    pub(super) names: Vec<(String, String)>,
+    /// What the tags have, in the order of the description.
+    pub tags: Vec<TagSize>,
     /// How many operations there are.
     pub operations: usize,
     /// How many became tools.
@@ -50,6 +61,19 @@ pub struct Import {
     pub deprecated: usize,
     /// What could not be translated.
     pub report: Report,
+}
+
+/// The operations of a tag, and what becomes of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TagSize {
+    /// Its name; empty for operations without one.
+    pub tag: String,
+    /// How many operations it has.
+    pub operations: usize,
+    /// How many tools are imported of them.
+    pub tools: usize,
+    /// About how large these are in `tools/list`.
+    pub bytes: usize,
 }
 
 /// Why nothing was imported.
@@ -100,49 +124,48 @@ impl From<InvalidPattern> for ImportError {
 /// There is nothing that could be written.
 pub fn import(source: &Source, options: &ImportOptions) -> Result<Import, ImportError> {
     let mut report = Report::default();
-    let Some(document) = load(source, &mut report) else { return Err(ImportError::Unreadable(Box::new(report))) };
-    let server = server_name(document.root().get("info").and_then(|info| info.text("title")).unwrap_or_default());
+    let filter = OperationFilter::new(&options.only)?;
+    let part = (source.bytes.len() as u64 > MAX_DESCRIPTION_BYTES).then(|| slice(&source.bytes, &filter));
+    let bytes = part.as_ref().unwrap_or(&source.bytes);
+    let Some(document) = load(source, bytes, &mut report) else {
+        return Err(ImportError::Unreadable(Box::new(report)));
+    };
+    let api = server_name(document.root().get("info").and_then(|info| info.text("title")).unwrap_or_default());
+    let server = options.server.clone().unwrap_or_else(|| api.clone());
     let operations = read_operations(&document);
-    let named = name_tools(&operations, max_tool_chars(&server));
-    let operation_filter = choose(&named, options)?;
-    let mut builder = ImportBuilder::new(&document, server, source.url.as_ref());
-    for (operation, name) in &operation_filter.tools {
-        builder.add(operation, name);
+    let names = tool_names(&operations, &options.names, max_tool_chars(&server));
+    let named: Vec<(&Operation<'_>, String)> = operations.iter().zip(names).collect();
+    let SelectedOperations { tools, deprecated } = choose(&named, &filter)?;
+    let mut builder = ImportBuilder::new(&document, &api, source.url.as_ref(), &operations);
+    for (operation, name) in tools {
+        match options.left_out.contains(name) {
+            true => warn_left_out(operation, name, &document),
+            false => builder.add(operation, name),
+        }
         if builder.bytes > MAX_WRITTEN_BYTES {
             return Err(ImportError::TooLarge);
         }
     }
-    let known_tools = named.iter().map(|(_, name)| name.clone()).collect();
     let tools = builder.tools;
-    let files = builder.finish(&source.name);
+    let (files, tags) = builder.finish(&server, &source.name);
     document.report_warnings(&mut report);
     warn_many_tools(tools, &mut report);
-    Ok(Import {
-        files,
-        known_tools,
-        operations: operations.len(),
-        tools,
-        deprecated: operation_filter.deprecated,
-        report,
-    })
+    let known_tools = named.iter().map(|(_, name)| name.clone()).collect();
+    let names = named.iter().map(|(operation, name)| (operation.key(), name.clone())).collect();
+    Ok(Import { files, known_tools, names, tags, operations: operations.len(), tools, deprecated, report })
+}
+
+fn warn_left_out(operation: &Operation<'_>, name: &str, document: &ApiDocument) {
+    let words = format!("`{name}` is left out: folio would not load with it");
+    document.warn_with_help(operation.node, words, "write it by hand, and please report it");
 }
 
 fn warn_many_tools(tools: usize, report: &mut Report) {
     if tools > MANY_TOOLS {
         let words =
             format!("too many tools ({tools}): from {MANY_TOOLS} on, some clients choose poorly or ignore the rest");
-        report.warning(crate::diagnostic::Code::ClientCompatibility, None, words).help("choose some with `--only`");
+        report.warning(Code::ClientCompatibility, None, words).help("choose some with `--only`");
     }
-}
-
-/// The operations with the names of their tools, which are the same whatever is chosen of them.
-fn name_tools<'o, 'd>(operations: &'o [Operation<'d>], max_chars: usize) -> Vec<(&'o Operation<'d>, String)> {
-    let mut names = UniqueNames::default();
-    let mut name = |operation: &Operation<'_>| {
-        let candidates = tool_names(operation.id, operation.method, operation.path, max_chars);
-        names.claim(&candidates, max_chars)
-    };
-    operations.iter().map(|operation| (operation, name(operation))).collect()
 }
 
 struct SelectedOperations<'o, 'd> {
@@ -152,12 +175,11 @@ struct SelectedOperations<'o, 'd> {
 
 fn choose<'o, 'd>(
     named: &'o [(&'o Operation<'d>, String)],
-    options: &ImportOptions,
+    operation_filter: &OperationFilter,
 ) -> Result<SelectedOperations<'o, 'd>, ImportError> {
     if named.is_empty() {
         return Err(ImportError::NoOperations);
     }
-    let operation_filter = OperationFilter::new(&options.only)?;
     let all: Vec<(&Operation<'_>, &str)> = named.iter().map(|(operation, name)| (*operation, name.as_str())).collect();
     if let Some(pattern) = operation_filter.unmatched(&all).first() {
         return Err(ImportError::NoMatch { pattern: (*pattern).to_owned(), help: suggest(pattern, &all) });
@@ -213,57 +235,70 @@ struct ToolFile<'d> {
 struct ImportBuilder<'d, 's> {
     document: &'d ApiDocument,
     source: Option<&'s Url>,
-    server: String,
-    connections: ConnectionDrafts,
+    security: SecuritySchemes<'d>,
+    connections: ConnectionDrafts<'d>,
     /// Tools by the file that they go into, with the tag.
     fragments: IndexMap<String, ToolFile<'d>>,
+    tags: IndexMap<&'d str, TagSize>,
     tools: usize,
     /// How much is written of them.
     bytes: usize,
-    has_warned_of_server: bool,
     /// The bases that were warned of.
     private_bases: HashSet<String>,
 }
 
 impl<'d, 's> ImportBuilder<'d, 's> {
-    fn new(document: &'d ApiDocument, server: String, source: Option<&'s Url>) -> ImportBuilder<'d, 's> {
-        let connections = ConnectionDrafts::new(&server);
-        let (fragments, has_warned_of_server, private_bases) = (IndexMap::new(), false, HashSet::new());
+    fn new(
+        document: &'d ApiDocument,
+        api: &str,
+        source: Option<&'s Url>,
+        operations: &[Operation<'d>],
+    ) -> ImportBuilder<'d, 's> {
+        let mut tags: IndexMap<&str, TagSize> = IndexMap::new();
+        for operation in operations {
+            let tag = operation.tag.unwrap_or_default();
+            let new = || TagSize { tag: tag.to_owned(), ..TagSize::default() };
+            tags.entry(tag).or_insert_with(new).operations += 1;
+        }
         ImportBuilder {
             document,
             source,
-            server,
-            connections,
-            fragments,
+            security: SecuritySchemes::new(operations, document),
+            connections: ConnectionDrafts::new(api, document),
+            fragments: IndexMap::new(),
+            tags,
             tools: 0,
             bytes: 0,
-            has_warned_of_server,
-            private_bases,
+            private_bases: HashSet::new(),
         }
     }
 
     fn add(&mut self, operation: &Operation<'d>, name: &str) {
         let base = base_url(operation, self.document, self.source);
-        let requirement = self.requirement(operation, base.as_deref());
-        let connection = self.connections.name_for(base.as_deref(), requirement);
-        if base.is_none() && !self.has_warned_of_server {
-            self.has_warned_of_server = true;
-            warn_no_server(self.document, &super::naming::variable_name(&[&self.server, "url"]));
-        }
-        self.check_base(operation, base.as_deref());
-        let Some(tool) = build_tool(operation, &connection, self.document) else { return };
+        let requirement = self.requirement(operation, &base);
+        self.check_base(operation, &base);
+        let held = requirement.held.clone();
+        let key = self.connections.add(&base, requirement);
+        let (connection, credentials) = self.connections.connection(&key);
+        let credentials = RequestCredentials { held: &held, ..credentials };
+        let Some(tool) = build_tool(operation, connection, &credentials, self.document) else { return };
+        let entry = tool_entry(name, &tool);
         self.tools += 1;
-        self.connections.add_tool(&connection);
+        self.connections.add_tool(&key);
         let tag = operation.tag.unwrap_or_default();
+        if let Some(size) = self.tags.get_mut(tag) {
+            size.tools += 1;
+            size.bytes += entry.listed_bytes;
+        }
         let stem = file_stem(tag);
         let too_many = self.fragments.len() >= MAX_FRAGMENTS && !self.fragments.contains_key(&stem);
         let (stem, tag) = if too_many { ("more".to_owned(), "") } else { (stem, tag) };
-        self.push(&stem, tag, tool_entry(name, &tool));
+        self.push(&stem, tag, entry);
     }
 
     /// Warns once of each base that is in a private network.
-    fn check_base(&mut self, operation: &Operation<'d>, base: Option<&str>) {
-        let Some(base) = base.filter(|base| is_foreign_private(base, self.source)) else { return };
+    fn check_base(&mut self, operation: &Operation<'d>, base: &BaseUrl) {
+        let Some(base) = base.url.as_deref().filter(|base| is_foreign_private(base, self.source)) else { return };
         if self.private_bases.insert(base.to_owned()) {
             warn_private_server(operation, base, self.document);
         }
@@ -282,20 +317,20 @@ impl<'d, 's> ImportBuilder<'d, 's> {
     }
 
     /// Of what an operation accepts, what others use already; else the first.
-    fn requirement(&self, operation: &Operation<'d>, base: Option<&str>) -> Requirement {
-        let mut accepted: Vec<Requirement> = requirements(operation, self.document);
-        // Who may send credentials does: an API often gives more to those that it knows.
-        accepted.sort_by_key(|requirement| requirement.scheme.is_none());
-        let known = accepted.iter().position(|requirement| self.connections.has(base, requirement));
-        let best = known.filter(|index| accepted.get(*index).is_some_and(|found| found.scheme.is_some())).unwrap_or(0);
-        if best < accepted.len() { accepted.swap_remove(best) } else { Requirement::default() }
+    fn requirement(&self, operation: &Operation<'d>, base: &BaseUrl) -> Requirement<'d> {
+        let accepted = self.security.requirements(operation);
+        let is_known = |requirement: &Requirement<'_>| {
+            !requirement.schemes.is_empty() && self.connections.has(&ConnectionKey::new(base, requirement))
+        };
+        let best = accepted.iter().position(is_known).unwrap_or(0);
+        accepted.into_iter().nth(best).unwrap_or_default()
     }
 
-    fn finish(self, source: &str) -> Vec<GeneratedFile> {
+    fn finish(self, server: &str, source: &str) -> (Vec<GeneratedFile>, Vec<TagSize>) {
         let name = description_text::plain_line(source);
-        let manifest = manifest(&self.server, &name, &self.connections, self.document);
+        let manifest = manifest(server, &name, &self.connections, self.document);
         let fragments =
             self.fragments.into_iter().map(|(stem, ToolFile { tag, tools, .. })| fragment(&stem, tag, tools));
-        std::iter::once(manifest).chain(fragments).collect()
+        (std::iter::once(manifest).chain(fragments).collect(), self.tags.into_values().collect())
     }
 }

@@ -3,7 +3,8 @@
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use super::authentication::Requirement;
+use super::authentication::{RequestCredentials, Requirement, SecurityScheme};
+use super::base_url::{BaseUrl, warn_no_server};
 use super::description_text;
 use super::document::ApiDocument;
 use super::naming::{UniqueNames, variable_name};
@@ -16,6 +17,8 @@ pub(super) struct GeneratedEntry {
     pub(super) name: String,
     /// Lines of YAML, with a line feed at the end.
     pub(super) text: String,
+    /// About how large a tool is in `tools/list`.
+    pub(super) listed_bytes: usize,
 }
 
 /// Entries under one key of a file.
@@ -35,6 +38,9 @@ pub(super) struct GeneratedFile {
     pub(super) sections: Vec<GeneratedSection>,
     pub(super) tail: String,
 }
+
+/// How large a tool is in `tools/list` without what is said of it.
+const EMPTY_LISTING_BYTES: usize = 90;
 
 /// The file of the manifest.
 pub(super) const MANIFEST_PATH: &str = crate::load::NEW_MANIFEST_NAME;
@@ -72,43 +78,61 @@ pub(super) fn fragment(stem: &str, tag: &str, tools: Vec<GeneratedEntry>) -> Gen
 
 /// A tool as it stands in a fragment.
 pub(super) fn tool_entry(name: &str, tool: &Value) -> GeneratedEntry {
-    GeneratedEntry { name: name.to_owned(), text: entry(name, tool, 2) }
+    let listed = ["description", "annotations", "arguments", "inputSchema"].iter().filter_map(|key| tool.get(*key));
+    let arguments = tool.get("arguments").and_then(Value::as_object);
+    // What is a text by default says so there.
+    let texts = arguments.into_iter().flat_map(Map::values).filter(|argument| argument.get("type").is_none()).count();
+    let listed: usize = listed.map(|value| value.to_string().len()).sum();
+    let listed_bytes = name.len() + EMPTY_LISTING_BYTES + listed + texts * r#""type":"string","#.len();
+    GeneratedEntry { name: name.to_owned(), text: entry(name, tool, 2), listed_bytes }
 }
 
 /// What all tools share: where the API is, and who sends requests.
-pub(super) struct ConnectionDrafts {
+pub(super) struct ConnectionDrafts<'d> {
     server: String,
+    document: &'d ApiDocument,
     variables: Map<String, Value>,
     variable_names: UniqueNames,
     connection_names: UniqueNames,
-    drafts: IndexMap<ConnectionKey, ConnectionDraft>,
+    drafts: IndexMap<ConnectionKey, ConnectionDraft<'d>>,
+    /// The variables of URLs.
     bases: IndexMap<Option<String>, String>,
-    /// The variables of each scheme, by its name.
-    schemes: IndexMap<String, Vec<String>>,
+    /// The variables of each scheme, by its name, and which of them nothing needs.
+    schemes: IndexMap<String, Vec<(String, bool)>>,
     /// How many tools there are.
     tools: usize,
 }
 
-#[derive(PartialEq, Eq, Hash)]
-struct ConnectionKey {
-    base: Option<String>,
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct ConnectionKey {
+    base: BaseUrl,
     schemes: Vec<String>,
 }
 
-struct ConnectionDraft {
+struct ConnectionDraft<'d> {
     name: String,
     /// How many tools use it.
     tools: usize,
     base_variable: String,
-    requirement: Requirement,
-    /// The variables of the scheme, and of those that go along with it.
+    requirement: Requirement<'d>,
+    /// The variables of each scheme.
     variables: Vec<Vec<String>>,
 }
 
-impl ConnectionDrafts {
-    pub(super) fn new(server: &str) -> ConnectionDrafts {
+impl ConnectionKey {
+    pub(super) fn new(base: &BaseUrl, requirement: &Requirement<'_>) -> ConnectionKey {
+        ConnectionKey {
+            base: base.clone(),
+            schemes: requirement.schemes.iter().map(|scheme| scheme.name.clone()).collect(),
+        }
+    }
+}
+
+impl<'d> ConnectionDrafts<'d> {
+    pub(super) fn new(server: &str, document: &'d ApiDocument) -> ConnectionDrafts<'d> {
         ConnectionDrafts {
             server: server.to_owned(),
+            document,
             variables: Map::new(),
             variable_names: UniqueNames::default(),
             connection_names: UniqueNames::default(),
@@ -120,12 +144,12 @@ impl ConnectionDrafts {
     }
 
     /// Whether requests to a base with these credentials have a connection already.
-    pub(super) fn has(&self, base: Option<&str>, requirement: &Requirement) -> bool {
-        self.drafts.contains_key(&ConnectionKey::new(base, requirement))
+    pub(super) fn has(&self, key: &ConnectionKey) -> bool {
+        self.drafts.contains_key(key)
     }
 
-    /// The name of the connection for requests to a base with these credentials.
-    pub(super) fn name_for(&mut self, base: Option<&str>, requirement: Requirement) -> String {
+    /// Adds the connection for requests to a base with these credentials, where there is none.
+    pub(super) fn add(&mut self, base: &BaseUrl, requirement: Requirement<'d>) -> ConnectionKey {
         let key = ConnectionKey::new(base, &requirement);
         if let Some(known) = self.drafts.get_mut(&key) {
             for scope in requirement.scopes {
@@ -133,45 +157,54 @@ impl ConnectionDrafts {
                     known.requirement.scopes.push(scope);
                 }
             }
-            return known.name.clone();
+            return key;
         }
-        let base_variable = self.base_variable(base);
-        let name = self.connection_names.claim(&[self.server.clone(), self.distinct_name(base, &requirement)], 64);
-        let schemes = requirement.scheme.iter().chain(&requirement.others);
-        let schemes: Vec<_> = schemes.cloned().collect();
-        let variables = schemes.iter().map(|scheme| self.scheme_variables(scheme)).collect();
-        self.drafts
-            .insert(key, ConnectionDraft { name: name.clone(), tools: 0, base_variable, requirement, variables });
-        name
+        let base_variable = self.base_variable(base.url.as_deref());
+        let names = [self.server.clone(), self.distinct_name(base, &requirement)];
+        let name = self.connection_names.claim(&names, 64);
+        let variables = requirement.schemes.iter().map(|scheme| self.scheme_variables(scheme)).collect();
+        let draft = ConnectionDraft { name, tools: 0, base_variable, requirement, variables };
+        self.drafts.insert(key.clone(), draft);
+        key
+    }
+
+    /// The name of a connection, and the credentials that its requests have besides.
+    pub(super) fn connection(&self, key: &ConnectionKey) -> (&str, RequestCredentials<'_>) {
+        let Some(draft) = self.drafts.get(key) else { return Default::default() };
+        let schemes = draft.requirement.schemes.iter().zip(&draft.variables).skip(1);
+        let query = schemes.filter_map(|(scheme, variables)| scheme.query(variables)).collect();
+        (&draft.name, RequestCredentials { query, schemes: &draft.requirement.schemes, held: &[] })
     }
 
     /// Counts a tool that uses a connection: its credentials are required where all tools need them.
-    pub(super) fn add_tool(&mut self, name: &str) {
+    pub(super) fn add_tool(&mut self, key: &ConnectionKey) {
         self.tools += 1;
-        self.drafts.values_mut().filter(|known| known.name == name).for_each(|known| known.tools += 1);
+        self.drafts.get_mut(key).into_iter().for_each(|draft| draft.tools += 1);
     }
 
     /// Whether every tool needs a variable of credentials.
     fn is_required(&self, variable: &str) -> bool {
-        let uses = |known: &&ConnectionDraft| known.variables.iter().flatten().any(|name| name == variable);
+        let uses = |known: &&ConnectionDraft<'_>| known.variables.iter().flatten().any(|name| name == variable);
         self.drafts.values().filter(uses).map(|known| known.tools).sum::<usize>() == self.tools
     }
 
     /// The variables, with `required` where no tool can do without.
     fn final_variables(&self) -> Map<String, Value> {
         let mut variables = self.variables.clone();
-        for name in self.schemes.values().flatten().filter(|name| !self.is_required(name)) {
-            let variable = variables.get_mut(name).and_then(Value::as_object_mut);
-            variable.and_then(|map| map.shift_remove("required"));
+        for (name, is_optional) in self.schemes.values().flatten() {
+            if *is_optional || !self.is_required(name) {
+                let variable = variables.get_mut(name).and_then(Value::as_object_mut);
+                variable.and_then(|map| map.shift_remove("required"));
+            }
         }
         variables
     }
 
     /// A name for a further connection: by its host where that is another one, else by its credentials.
-    fn distinct_name(&self, base: Option<&str>, requirement: &Requirement) -> String {
-        let is_first = self.bases.first().is_none_or(|(first, _)| first.as_deref() == base);
-        let scheme = requirement.scheme.as_ref().map_or("public", |scheme| scheme.name.as_str());
-        let what = if is_first { scheme } else { host_label(base) };
+    fn distinct_name(&self, base: &BaseUrl, requirement: &Requirement<'_>) -> String {
+        let is_first = self.bases.first().is_none_or(|(first, _)| *first == base.url);
+        let scheme = requirement.schemes.first().map_or("public", |scheme| scheme.name.as_str());
+        let what = if is_first { scheme } else { host_label(base.url.as_deref()) };
         super::naming::kebab(&format!("{} {what}", self.server), 64)
     }
 
@@ -186,16 +219,19 @@ impl ConnectionDrafts {
         variable.insert("description".to_owned(), "The base of the API's URLs".into());
         match base {
             Some(base) => _ = variable.insert("default".to_owned(), base.into()),
-            None => _ = variable.insert("required".to_owned(), true.into()),
+            None => {
+                variable.insert("required".to_owned(), true.into());
+                warn_no_server(self.document, &name);
+            }
         }
         self.variables.insert(name.clone(), Value::Object(variable));
         self.bases.insert(key, name.clone());
         name
     }
 
-    fn scheme_variables(&mut self, scheme: &super::authentication::SecurityScheme) -> Vec<String> {
+    fn scheme_variables(&mut self, scheme: &SecurityScheme<'_>) -> Vec<String> {
         if let Some(known) = self.schemes.get(&scheme.name) {
-            return known.clone();
+            return known.iter().map(|(name, _)| name.clone()).collect();
         }
         let mut names = Vec::new();
         for part in scheme.credentials.variables() {
@@ -213,10 +249,17 @@ impl ConnectionDrafts {
             variable.insert("required".to_owned(), true.into());
             variable.extend(part.is_secret.then(|| ("secret".to_owned(), true.into())));
             self.variables.insert(name.clone(), Value::Object(variable));
-            names.push(name);
+            names.push((name, part.is_optional || scheme.is_optional));
+        }
+        if let (Some((node, source)), Some((name, _))) = (&scheme.token_source, names.first()) {
+            let words = format!(
+                "folio does not get tokens of the security scheme `{}`",
+                description_text::plain_line(&scheme.name)
+            );
+            self.document.warn_with_help(*node, words, format!("set `{name}` to an access token, from {source}"));
         }
         self.schemes.insert(scheme.name.clone(), names.clone());
-        names
+        names.into_iter().map(|(name, _)| name).collect()
     }
 
     fn claim_variable(&mut self, parts: &[String]) -> String {
@@ -227,12 +270,17 @@ impl ConnectionDrafts {
     fn sections(&self) -> Vec<GeneratedSection> {
         let variables = self.final_variables();
         let variables = variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
-        let connections = self.drafts.values().map(|connection| (connection.name.as_str(), connection.value()));
+        let used = self.drafts.iter().filter(|(_, draft)| draft.tools > 0 || self.tools == 0);
+        let connections = used.map(|(key, draft)| (draft.name.as_str(), draft.value(&key.base)));
         let section = |key, entries: Vec<(&str, Value)>| GeneratedSection {
             key,
             entries: entries
                 .into_iter()
-                .map(|(name, value)| GeneratedEntry { name: name.to_owned(), text: entry(name, &value, 2) })
+                .map(|(name, value)| GeneratedEntry {
+                    name: name.to_owned(),
+                    text: entry(name, &value, 2),
+                    listed_bytes: 0,
+                })
                 .collect(),
         };
         vec![section("env", variables.collect()), section("connections", connections.collect())]
@@ -244,29 +292,21 @@ fn host_label(base: Option<&str>) -> &str {
     base.and_then(|base| base.split("://").nth(1)?.split(['.', '/', ':']).next()).unwrap_or("other")
 }
 
-impl ConnectionKey {
-    fn new(base: Option<&str>, requirement: &Requirement) -> ConnectionKey {
-        let schemes = requirement.scheme.iter().chain(&requirement.others).map(|scheme| scheme.name.clone()).collect();
-        ConnectionKey { base: base.map(str::to_owned), schemes }
-    }
-}
-
-impl ConnectionDraft {
-    fn value(&self) -> Value {
+impl ConnectionDraft<'_> {
+    fn value(&self, base: &BaseUrl) -> Value {
         let mut keys = Map::new();
-        keys.insert("url".to_owned(), TemplateText::variable(&self.base_variable).into());
-        let mut variables = self.variables.iter();
-        if let (Some(scheme), Some(names)) = (&self.requirement.scheme, variables.next()) {
-            keys.insert("auth".to_owned(), scheme.credentials.auth(names, &self.requirement.scopes));
-        }
+        let mut url = TemplateText::variable(&self.base_variable);
+        url.push(&super::request::encode_literal(&base.path));
+        keys.insert("url".to_owned(), url.into());
         let mut headers = Map::new();
         // Some servers answer in XML or HTML unless they are asked for JSON.
         headers.insert("Accept".to_owned(), "application/json, */*;q=0.5".into());
-        for (other, names) in self.requirement.others.iter().zip(variables) {
-            let auth = other.credentials.auth(names, &[]);
-            if let Some(name) = auth.pointer("/header/name").and_then(Value::as_str) {
-                headers.insert(name.to_owned(), auth.pointer("/header/value").cloned().unwrap_or_default());
-            }
+        let mut schemes = self.requirement.schemes.iter().zip(&self.variables);
+        if let Some((scheme, variables)) = schemes.next() {
+            keys.insert("auth".to_owned(), scheme.auth(variables, &self.requirement.scopes));
+        }
+        for (name, value) in schemes.filter_map(|(scheme, variables)| scheme.header(variables)) {
+            headers.insert(name, value.into());
         }
         keys.insert("headers".to_owned(), Value::Object(headers));
         Value::Object(keys)
@@ -277,7 +317,7 @@ impl ConnectionDraft {
 pub(super) fn manifest(
     server: &str,
     source: &str,
-    connections: &ConnectionDrafts,
+    connections: &ConnectionDrafts<'_>,
     document: &ApiDocument,
 ) -> GeneratedFile {
     let info = document.root().get("info");

@@ -3,7 +3,8 @@
 //! ```text
 //! source       bytes of a file or a URL, and of the files that it refers to
 //! document     trees in which every value finds its place again; `$ref` is followed here
-//! operation    Operations, the same for OpenAPI 3.0, 3.1 and Swagger 2
+//! dialect      Swagger 2.0 and OpenAPI 3.0, as OpenAPI 3.1
+//! operation    Operations: what is asked, and where
 //! tool         an operation → a Tool: its arguments, its request, its schemas
 //! manifest     Tools → the files' entries, as YAML text
 //! update       what stands in a folder, and what becomes of it
@@ -15,12 +16,11 @@
 mod argument;
 mod authentication;
 mod body;
-mod discriminator;
+mod dialect;
 mod document;
 mod fetch;
 mod import;
 mod manifest;
-mod merge;
 mod naming;
 mod operation;
 mod pagination;
@@ -28,6 +28,7 @@ mod parameter;
 mod description_text;
 mod schema_repair;
 mod schema;
+mod slice;
 mod request;
 mod operation_filter;
 mod base_url;
@@ -40,6 +41,6 @@ mod update;
 mod tests;
 
 pub use fetch::{Fetcher, fetch};
-pub use import::{Import, ImportError, ImportOptions, import};
-pub use source::{MAX_DESCRIPTION_BYTES, Source};
-pub use update::{EntryOutcome, FilePlan, FolderPlan, RECORD_PATH, UpdateError};
+pub use import::{Import, ImportError, ImportOptions, TagSize, import};
+pub use source::{MAX_DESCRIPTION_BYTES, MAX_PARTIAL_BYTES, Source};
+pub use update::{EntryOutcome, FilePlan, FolderPlan, RECORD_PATH, UpdateError, recorded_names};

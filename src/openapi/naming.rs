@@ -2,15 +2,20 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::operation::Operation;
 use crate::template::{is_helper_without_arguments, reserved_name_meaning};
 use crate::value_types::is_identifier;
 
 /// The longest name that any client takes.
 const MAX_NAME_CHARS: usize = 64;
-/// The longest name of a server: `mcp__SERVER__TOOL` is cut at 60 letters by some clients.
-const MAX_SERVER_CHARS: usize = 24;
-/// What those clients leave for the names of server and tool.
+/// The longest name of a server that its author did not choose.
+const MAX_SERVER_CHARS: usize = 16;
+/// What clients leave for the names of server and tool: some cut `mcp__SERVER__TOOL` at 60 letters.
 const MAX_NAMES_CHARS: usize = 60 - "mcp____".len();
+/// The longest name of a tool.
+const MAX_TOOL_CHARS: usize = 42;
+/// How much of a name is read.
+const MAX_READ_CHARS: usize = 256;
 
 /// Names of which none is given twice.
 #[derive(Default)]
@@ -21,6 +26,11 @@ pub struct UniqueNames {
 }
 
 impl UniqueNames {
+    /// Takes a name that is there already.
+    fn reserve(&mut self, name: &str) {
+        self.existing.insert(name.to_owned());
+    }
+
     /// Takes the first name that is free, or else the last one with a number behind it.
     pub fn claim(&mut self, candidates: &[String], max_chars: usize) -> String {
         for name in candidates {
@@ -44,7 +54,7 @@ impl UniqueNames {
 /// A name in lower case with dashes: `listPets` and `list pets` are `list-pets`. Empty where nothing is left of it.
 pub fn kebab(text: &str, max_chars: usize) -> String {
     let mut name = String::new();
-    let letters: Vec<char> = text.chars().take(4 * MAX_NAME_CHARS).collect();
+    let letters: Vec<char> = text.chars().take(MAX_READ_CHARS).collect();
     for (at, character) in letters.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|before| letters.get(before)).copied().unwrap_or(' ');
         let after = letters.get(at + 1).copied().unwrap_or(' ');
@@ -105,15 +115,79 @@ pub(super) fn server_name(title: &str) -> String {
 
 /// How long the names of a server's tools may be.
 pub(super) fn max_tool_chars(server: &str) -> usize {
-    MAX_NAMES_CHARS.saturating_sub(server.len()).min(MAX_NAME_CHARS)
+    MAX_NAMES_CHARS.saturating_sub(server.len()).clamp(12, MAX_TOOL_CHARS)
+}
+
+/// Words of a name without which it says the same.
+const SMALL_WORDS: &[&str] =
+    &["the", "a", "an", "of", "for", "and", "to", "in", "by", "with", "from", "on", "at", "via"];
+
+/// The names of the tools of all operations. What has a name already keeps it. Where one is too long, the words that all
+/// begin with go first; then small words and the middle, and the end stays.
+pub(super) fn tool_names(
+    operations: &[Operation<'_>],
+    kept: &HashMap<String, String>,
+    max_chars: usize,
+) -> Vec<String> {
+    let words: Vec<[Vec<String>; 2]> =
+        operations.iter().map(|operation| operation_words(operation.id, operation.method, operation.path)).collect();
+    let is_long = |[id, _]: &[Vec<String>; 2]| id.iter().map(|word| word.len() + 1).sum::<usize>() > max_chars + 1;
+    let shared = if words.iter().any(is_long) { shared_words(words.iter().map(|[id, _]| id.as_slice())) } else { 0 };
+    let mut names = UniqueNames::default();
+    let mut found: Vec<Option<String>> =
+        operations.iter().map(|operation| kept.get(&operation.key()).cloned()).collect();
+    found.iter().flatten().for_each(|name| names.reserve(name));
+    for fits in [true, false] {
+        for (name, [id, path]) in found.iter_mut().zip(&words).filter(|(name, _)| name.is_none()) {
+            let whole = id.get(shared..).unwrap_or_default().join("-");
+            if (!whole.is_empty() && whole.len() <= max_chars) == fits {
+                *name = Some(names.claim(&name_candidates([id, path], shared, max_chars), max_chars));
+            }
+        }
+    }
+    found.into_iter().map(Option::unwrap_or_default).collect()
+}
+
+/// The words of an operation's id, and those of its method and path.
+fn operation_words(id: Option<&str>, method: &str, path: &str) -> [Vec<String>; 2] {
+    let path = if path == "/" { "root" } else { path };
+    let words = |text: &str| -> Vec<String> {
+        kebab(text, MAX_READ_CHARS).split('-').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    [words(id.unwrap_or_default()), words(&format!("{} {path}", method.to_ascii_lowercase()))]
+}
+
+/// How many words all of some names begin with, each with a word behind them.
+fn shared_words<'w>(names: impl Iterator<Item = &'w [String]>) -> usize {
+    let names: Vec<&[String]> = names.filter(|words| !words.is_empty()).collect();
+    let Some((first, others)) = names.split_first().filter(|(_, others)| !others.is_empty()) else { return 0 };
+    let same = |at: usize| others.iter().all(|words| words.len() > at + 1 && words.get(at) == first.get(at));
+    (0..first.len().saturating_sub(1)).take_while(|at| same(*at)).count()
 }
 
 /// What a tool may be called, the best name first.
-pub(super) fn tool_names(id: Option<&str>, method: &str, path: &str, max_chars: usize) -> Vec<String> {
-    let by_id = kebab(id.unwrap_or_default(), max_chars);
-    let path = if path == "/" { "root" } else { path };
-    let by_path = kebab(&format!("{} {path}", method.to_ascii_lowercase()), max_chars);
-    [by_id, by_path].into_iter().filter(|name| !name.is_empty()).collect()
+fn name_candidates(words: [&Vec<String>; 2], shared: usize, max_chars: usize) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for (words, shared) in words.into_iter().zip([shared, 0]).filter(|(words, _)| !words.is_empty()) {
+        let own = words.get(shared..).unwrap_or_default();
+        let telling: Vec<String> = own.iter().filter(|word| !SMALL_WORDS.contains(&word.as_str())).cloned().collect();
+        let cut = [1, 2, 3, 0].iter().map(|head| with_end(&telling, *head, max_chars));
+        let whole = [own.join("-"), telling.join("-")];
+        found.extend(whole.into_iter().chain(cut).filter(|name| !name.is_empty() && name.len() <= max_chars));
+    }
+    found
+}
+
+/// The first words of a name, and as many of the last ones as there is room for.
+fn with_end(words: &[String], head: usize, max_chars: usize) -> String {
+    let (head, rest) = words.split_at(head.min(words.len()));
+    let mut room = max_chars.saturating_sub(head.iter().map(|word| word.len() + 1).sum());
+    let fits = |word: &&String| room.checked_sub(word.len() + 1).map(|left| room = left).is_some();
+    let mut tail: Vec<&String> = rest.iter().rev().take_while(fits).collect();
+    tail.reverse();
+    let name = head.iter().chain(tail).map(String::as_str).collect::<Vec<_>>().join("-");
+    // One word may be longer than any name.
+    truncate_name(&name, max_chars).to_owned()
 }
 
 /// The name of the file for a tag.
@@ -164,7 +238,8 @@ impl ArgumentNames {
 
 /// Whether a template that says this name means the argument.
 fn is_free(name: &str) -> bool {
-    is_identifier(name) && reserved_name_meaning(name).is_none() && !is_helper_without_arguments(name)
+    // `{{else}}` belongs to a block.
+    is_identifier(name) && name != "else" && reserved_name_meaning(name).is_none() && !is_helper_without_arguments(name)
 }
 
 /// A name in the letters that a variable may have.

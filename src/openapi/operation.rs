@@ -1,12 +1,12 @@
 //! The operations of a description, the same for all versions of the format.
 
 use super::body::{Body, read_body};
-use super::document::{ApiDocument, ApiNode, DescriptionVersion};
+use super::document::{ApiDocument, ApiNode};
 use super::parameter::{Parameter, read_parameters};
 use crate::diagnostic::Code;
 
 /// The methods that a request may have, as a description and as HTTP writes them.
-const METHODS: &[(&str, &str)] = &[
+pub(super) const METHODS: &[(&str, &str)] = &[
     ("get", "GET"),
     ("put", "PUT"),
     ("post", "POST"),
@@ -48,7 +48,10 @@ pub(super) fn read_operations(document: &ApiDocument) -> Vec<Operation<'_>> {
         let Some(path_item) = document.resolve(item) else { continue };
         for (key, node) in path_item.entries() {
             match METHODS.iter().find(|(written, _)| *written == key) {
-                Some((_, method)) => found.push(read_operation(method, path, path_item, node)),
+                Some((_, method)) => {
+                    let operation = document.resolve(node);
+                    found.extend(operation.map(|node| read_operation(method, path, path_item, node)));
+                }
                 None if key == "trace" => document.warn(node, Code::Unimplemented, "unsupported method `trace`"),
                 None => {}
             }
@@ -80,12 +83,18 @@ impl<'d> Operation<'d> {
 
     /// What its request holds.
     pub(super) fn body(&self, document: &'d ApiDocument) -> Option<Body<'d>> {
-        read_body(self.path_item, self.node, document)
+        read_body(self.node, document)
     }
 
-    /// A key of the operation, or else of its path, or else of the description.
-    pub(super) fn inherited_key(&self, key: &str, document: &'d ApiDocument) -> Option<ApiNode<'d>> {
-        self.node.get(key).or_else(|| self.path_item.get(key)).or_else(|| document.root().get(key))
+    /// The servers of the operation, or else of its path, or else of the description.
+    pub(super) fn servers(&self, document: &'d ApiDocument) -> Option<ApiNode<'d>> {
+        let all = [self.node, self.path_item, document.root()];
+        all.into_iter().filter_map(|node| node.get("servers")).find(|servers| servers.items().next().is_some())
+    }
+
+    /// What tells it from the other operations of a description.
+    pub(super) fn key(&self) -> String {
+        format!("{} {}", self.method, self.path)
     }
 
     /// Its first answer of the statuses that begin with 2.
@@ -99,22 +108,9 @@ impl<'d> Operation<'d> {
             .into_iter()
             .flat_map(ApiNode::entries)
             .any(|(name, _)| name.eq_ignore_ascii_case("link"));
-        Some(Success { schema: self.response_schema(response, document), has_link_header })
-    }
-
-    fn response_schema(&self, response: ApiNode<'d>, document: &'d ApiDocument) -> Option<ApiNode<'d>> {
-        match document.version {
-            DescriptionVersion::Swagger2 => {
-                let produces = self.inherited_key("produces", document);
-                let mut types = produces.into_iter().flat_map(ApiNode::items).filter_map(|kind| kind.value.as_str());
-                let json = produces.is_none() || types.any(is_json);
-                response.get("schema").filter(|_| json)
-            }
-            _ => {
-                let mut content = response.get("content").into_iter().flat_map(ApiNode::entries);
-                content.find(|(media_type, _)| is_json(media_type))?.1.get("schema")
-            }
-        }
+        let mut content = response.get("content").into_iter().flat_map(ApiNode::entries);
+        let json = content.find(|(media_type, _)| is_json(media_type));
+        Some(Success { schema: json.and_then(|(_, media)| media.get("schema")), has_link_header })
     }
 }
 

@@ -23,6 +23,14 @@ pub(super) enum FilterMatch {
     Excluded,
 }
 
+/// What patterns name an operation by.
+pub(super) struct OperationNames<'n> {
+    pub(super) id: Option<&'n str>,
+    pub(super) tool: &'n str,
+    pub(super) tag: Option<&'n str>,
+    pub(super) path: &'n str,
+}
+
 /// An invalid pattern.
 #[derive(Debug)]
 pub(super) struct InvalidPattern {
@@ -47,7 +55,11 @@ impl OperationFilter {
 
     /// Whether an operation is meant, and how.
     pub(super) fn choose(&self, operation: &Operation<'_>, tool: &str) -> FilterMatch {
-        let choices: Vec<FilterMatch> = self.patterns.iter().map(|pattern| pattern.choose(operation, tool)).collect();
+        self.choose_by(&OperationNames { id: operation.id, tool, tag: operation.tag, path: operation.path })
+    }
+
+    pub(super) fn choose_by(&self, names: &OperationNames<'_>) -> FilterMatch {
+        let choices: Vec<FilterMatch> = self.patterns.iter().map(|pattern| pattern.choose(names)).collect();
         match choices.as_slice() {
             [] => FilterMatch::ByPattern,
             some if some.contains(&FilterMatch::ByName) => FilterMatch::ByName,
@@ -59,19 +71,22 @@ impl OperationFilter {
     /// The patterns that name nothing.
     pub(super) fn unmatched<'s>(&'s self, operations: &[(&Operation<'_>, &str)]) -> Vec<&'s str> {
         let matches_nothing = |pattern: &&FilterPattern| {
-            operations.iter().all(|(operation, tool)| pattern.choose(operation, tool) == FilterMatch::Excluded)
+            operations.iter().all(|(operation, tool)| {
+                let names = OperationNames { id: operation.id, tool, tag: operation.tag, path: operation.path };
+                pattern.choose(&names) == FilterMatch::Excluded
+            })
         };
         self.patterns.iter().filter(matches_nothing).map(|pattern| pattern.text.as_str()).collect()
     }
 }
 
 impl FilterPattern {
-    fn choose(&self, operation: &Operation<'_>, tool: &str) -> FilterMatch {
-        let names = [operation.id, Some(tool)];
+    fn choose(&self, operation: &OperationNames<'_>) -> FilterMatch {
+        let names = [operation.id, Some(operation.tool)];
         if names.into_iter().flatten().any(|name| name == self.text) {
             return FilterMatch::ByName;
         }
-        let all = [operation.id, Some(tool), operation.tag, Some(operation.path)];
+        let all = [operation.id, Some(operation.tool), operation.tag, Some(operation.path)];
         let matched = all.into_iter().flatten().any(|name| match &self.globs {
             Some(globs) => globs.matches(name.trim_start_matches('/')),
             None => name == self.text,

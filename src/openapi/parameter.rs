@@ -1,6 +1,6 @@
 //! Parameters: where each goes, and how its value is written there.
 
-use super::document::{ApiDocument, ApiNode, DescriptionVersion};
+use super::document::{ApiDocument, ApiNode};
 use super::operation::is_json;
 use crate::action::is_reserved_header;
 use crate::diagnostic::Code;
@@ -47,7 +47,6 @@ pub(super) struct Parameter<'d> {
     pub(super) location: ParameterLocation,
     pub(super) required: bool,
     pub(super) description: &'d str,
-    /// Its schema: in Swagger 2 the parameter itself.
     pub(super) schema: Option<ApiNode<'d>>,
     pub(super) style: ParameterStyle,
     pub(super) path_style: PathStyle,
@@ -60,7 +59,7 @@ pub(super) struct Parameter<'d> {
 }
 
 impl ParameterLocation {
-    fn parse(written: &str) -> Option<ParameterLocation> {
+    pub(super) fn parse(written: &str) -> Option<ParameterLocation> {
         Some(match written {
             "path" => ParameterLocation::Path,
             "query" => ParameterLocation::Query,
@@ -97,7 +96,9 @@ pub(super) fn read_parameters<'d>(
     document: &'d ApiDocument,
 ) -> Vec<Parameter<'d>> {
     let mut found: Vec<Parameter<'d>> = Vec::new();
-    for node in parameter_nodes(path_item, operation, document) {
+    let lists = [path_item.get("parameters"), operation.get("parameters")];
+    let nodes = lists.into_iter().flatten().flat_map(ApiNode::items).filter_map(|node| document.resolve(node));
+    for node in nodes {
         if found.len() >= MAX_PARAMETERS {
             document.warn(
                 operation,
@@ -116,16 +117,6 @@ pub(super) fn read_parameters<'d>(
     found
 }
 
-/// The parameter objects of a path and of its operation, with `$ref`s followed.
-pub(super) fn parameter_nodes<'d>(
-    path_item: ApiNode<'d>,
-    operation: ApiNode<'d>,
-    document: &'d ApiDocument,
-) -> impl Iterator<Item = ApiNode<'d>> {
-    let lists = [path_item.get("parameters"), operation.get("parameters")];
-    lists.into_iter().flatten().flat_map(ApiNode::items).filter_map(|node| document.resolve(node))
-}
-
 /// Reads one parameter. `None` where it is part of a body, or goes where folio writes nothing.
 fn read_parameter<'d>(node: ApiNode<'d>, document: &'d ApiDocument) -> Option<Parameter<'d>> {
     let (name, written) = (node.text("name")?, node.text("in").unwrap_or_default());
@@ -141,10 +132,7 @@ fn read_parameter<'d>(node: ApiNode<'d>, document: &'d ApiDocument) -> Option<Pa
         return None;
     }
     let content = node.get("content").and_then(|content| content.entries().next());
-    let schema = match document.version {
-        DescriptionVersion::Swagger2 => Some(node),
-        _ => content.map_or_else(|| node.get("schema"), |(_, media)| media.get("schema")),
-    };
+    let schema = content.map_or_else(|| node.get("schema"), |(_, media)| media.get("schema"));
     Some(Parameter {
         node,
         name,
@@ -166,15 +154,12 @@ fn is_set_elsewhere(name: &str) -> bool {
     is_reserved_header(name) || by_document.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// How a list in a field of a form is written, from its encoding, or in Swagger 2 from itself.
+/// How a list in a field of a form is written, from its encoding.
 pub(super) fn form_style(node: ApiNode<'_>, document: &ApiDocument) -> ParameterStyle {
     read_style(node, ParameterLocation::Query, document)
 }
 
 fn read_style(node: ApiNode<'_>, location: ParameterLocation, document: &ApiDocument) -> ParameterStyle {
-    if document.version == DescriptionVersion::Swagger2 {
-        return collection_style(node, location, document);
-    }
     let default =
         if matches!(location, ParameterLocation::Query | ParameterLocation::Cookie) { "form" } else { "simple" };
     let style = node.text("style").unwrap_or(default);
@@ -183,25 +168,14 @@ fn read_style(node: ApiNode<'_>, location: ParameterLocation, document: &ApiDocu
         "form" if explode && location == ParameterLocation::Query => ParameterStyle::Repeated,
         "form" | "simple" => ParameterStyle::Joined(","),
         "label" | "matrix" if location == ParameterLocation::Path => ParameterStyle::Joined(","),
+        "spaceDelimited" | "pipeDelimited" if node.flag("explode") == Some(true) => ParameterStyle::Repeated,
         "spaceDelimited" => ParameterStyle::Joined(" "),
         "pipeDelimited" => ParameterStyle::Joined("|"),
+        // Swagger 2 alone has it.
+        "tabDelimited" => ParameterStyle::Joined("\t"),
         "deepObject" => ParameterStyle::DeepObject,
         other => {
             warn_style(other, node.get("style").unwrap_or(node), document);
-            ParameterStyle::Joined(",")
-        }
-    }
-}
-
-fn collection_style(node: ApiNode<'_>, location: ParameterLocation, document: &ApiDocument) -> ParameterStyle {
-    match node.text("collectionFormat").unwrap_or("csv") {
-        "multi" if location == ParameterLocation::Query => ParameterStyle::Repeated,
-        "csv" | "multi" => ParameterStyle::Joined(","),
-        "ssv" => ParameterStyle::Joined(" "),
-        "tsv" => ParameterStyle::Joined("\t"),
-        "pipes" => ParameterStyle::Joined("|"),
-        other => {
-            warn_style(other, node.get("collectionFormat").unwrap_or(node), document);
             ParameterStyle::Joined(",")
         }
     }

@@ -40,12 +40,6 @@ pub(super) fn repair_schema(schema: &mut Value) -> Option<Vec<RemovedKeyword>> {
     mistakes(schema).is_empty().then_some(removals)
 }
 
-/// Whether a schema is right as it is, and can be satisfied.
-pub(super) fn is_satisfiable(schema: &Value) -> bool {
-    Schema::compile(schema.clone(), &|_| None).is_ok()
-        && !lint(schema).iter().any(|lint| lint.kind == LintKind::Unsatisfiable)
-}
-
 /// What is wrong, the last first, so that taking out one leaves the others where they are.
 fn mistakes(schema: &Value) -> Vec<SchemaMistake> {
     let mut found: Vec<SchemaMistake> = match Schema::compile(schema.clone(), &|_| None) {
@@ -82,7 +76,7 @@ fn remove(schema: &mut Value, pointer: &str) {
         return;
     };
     let parent = parent(pointer);
-    let is_property = parent.ends_with("/properties") || parent.ends_with("/$defs");
+    let is_property = parent.ends_with("/properties");
     match schema.pointer_mut(parent) {
         Some(Value::Object(map)) if is_property => _ = map.insert(key, Value::Object(Map::new())),
         Some(Value::Object(map)) => _ = map.shift_remove(&key),

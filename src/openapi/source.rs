@@ -6,13 +6,17 @@ use std::path::Path;
 use serde_json::Value;
 use url::Url;
 
-use super::document::{ApiDocument, DescriptionVersion, DocumentFile, referenced_path};
+use super::dialect::modernize;
+use super::document::{ApiDocument, DocumentFile, referenced_path};
 use crate::diagnostic::{Code, Consequence, Report, Reporting, Span};
 use crate::files::Folder;
 use crate::yaml::{Documents, Location, decode, parse, parse_json};
 
 /// How large a description may be, with all its files.
 pub const MAX_DESCRIPTION_BYTES: u64 = 16 << 20;
+
+/// How large a description may be of which a part is imported: what is not of it is not parsed.
+pub const MAX_PARTIAL_BYTES: u64 = 256 << 20;
 
 /// How many files a description may have.
 pub(super) const MAX_FILES: usize = 256;
@@ -41,15 +45,16 @@ struct Loader<'s> {
 }
 
 /// Loads a description. `None` where it is not a description: then the report says why.
-pub(super) fn load(source: &Source, report: &mut Report) -> Option<ApiDocument> {
-    let remaining_bytes = MAX_DESCRIPTION_BYTES.saturating_sub(source.bytes.len() as u64);
+pub(super) fn load(source: &Source, bytes: &[u8], report: &mut Report) -> Option<ApiDocument> {
+    let remaining_bytes = MAX_DESCRIPTION_BYTES.saturating_sub(bytes.len() as u64);
     let mut loader = Loader { source, report, files: Vec::new(), documents: Documents::default(), remaining_bytes };
     let own_name = source.name.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
-    loader.add(own_name, &source.name, &source.bytes)?;
+    loader.add(own_name, &source.name, bytes)?;
     let root = loader.files.first()?;
-    let version = version_of(&root.value, root.root, loader.report)?;
+    let is_swagger_2 = is_swagger_2(&root.value, root.root, loader.report)?;
     loader.add_referenced();
-    Some(ApiDocument::new(version, loader.files, loader.documents))
+    modernize(&mut loader.files, is_swagger_2);
+    Some(ApiDocument::new(loader.files, loader.documents))
 }
 
 impl Loader<'_> {
@@ -122,30 +127,30 @@ fn find_files(value: &Value, from: &str, found: &mut Vec<String>) {
     }
 }
 
-fn version_of(value: &Value, root: Location, report: &mut Report) -> Option<DescriptionVersion> {
+/// Whether a description is Swagger 2.0, and not OpenAPI 3. `None` where it is neither.
+fn is_swagger_2(value: &Value, root: Location, report: &mut Report) -> Option<bool> {
     let field = |key: &str| value.get(key).map(|field| field.as_str().map_or_else(|| field.to_string(), str::to_owned));
     let span = Span::start_of(root.file());
-    let version = match (field("openapi"), field("swagger")) {
+    match (field("openapi"), field("swagger")) {
         (Some(version), _) if version.starts_with("3.") => {
             warn_unknown_version(&version, span, report);
-            DescriptionVersion::OpenApi3
+            Some(false)
         }
-        (None, Some(version)) if version.starts_with('2') => DescriptionVersion::Swagger2,
+        (None, Some(version)) if version.starts_with('2') => Some(true),
         (Some(version), _) | (None, Some(version)) => {
             let shown = crate::diagnostic::truncate(&version, 40);
             report
                 .error(Code::Version, span, format!("unsupported version `{shown}` of OpenAPI"))
                 .help("supported are OpenAPI 3.0, 3.1 and 3.2, and Swagger 2.0");
-            return None;
+            None
         }
         (None, None) => {
             report
                 .error(Code::MissingKey, span, "not an OpenAPI description: missing field `openapi` or `swagger`")
                 .help("a description begins with `openapi: 3.1.0`, or with `swagger: \"2.0\"`");
-            return None;
+            None
         }
-    };
-    Some(version)
+    }
 }
 
 /// Warns of a version that nobody has published yet: what is new in it is not known here.

@@ -19,7 +19,7 @@ pub(super) struct EachText {
 }
 
 /// Templates by the names of fields, which are no templates.
-pub(super) type TemplateFields = IndexMap<String, TemplateText>;
+pub(super) type TemplateFields = IndexMap<String, Vec<TemplateText>>;
 
 impl TemplateText {
     /// A text that stands for itself. `None` where it has a template in it, or becomes part of one by what follows.
@@ -40,9 +40,18 @@ impl TemplateText {
         TemplateText(format!("{{{{{inside}}}}}"))
     }
 
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
     /// A variable of the environment.
     pub(super) fn variable(name: &str) -> TemplateText {
         TemplateText::call(None, &format!("env.{name}"), "")
+    }
+
+    /// A variable of the environment, or `otherwise` where it is not set.
+    pub(super) fn variable_or(name: &str, otherwise: &str) -> TemplateText {
+        TemplateText::call(Some("default"), &format!("env.{name}"), &format!(" {otherwise}"))
     }
 
     /// The elements of an argument in one text; `null`, which leaves the entry out, where there are none.
@@ -97,7 +106,16 @@ impl From<TemplateText> for Value {
     }
 }
 
+/// Adds a template under a name.
+pub(super) fn push_field(fields: &mut TemplateFields, name: &str, template: TemplateText) {
+    fields.entry(name.to_owned()).or_default().push(template);
+}
+
 /// Fields as a map of a manifest.
 pub(super) fn fields_value(fields: TemplateFields) -> Value {
-    Value::Object(fields.into_iter().map(|(name, text)| (name, text.into())).collect())
+    let value = |mut templates: Vec<TemplateText>| match (templates.pop(), templates.is_empty()) {
+        (Some(only), true) => only.into(),
+        (last, _) => Value::Array(templates.into_iter().chain(last).map(Value::from).collect()),
+    };
+    Value::Object(fields.into_iter().map(|(name, templates)| (name, value(templates))).collect())
 }

@@ -96,12 +96,22 @@ pub type FolderReader<'r> = dyn Fn(&str) -> std::io::Result<Option<String>> + 'r
 struct ImportRecord {
     about: String,
     entries: IndexMap<String, BTreeMap<String, String>>,
+    /// The names of tools, by method and path.
+    #[serde(default)]
+    names: BTreeMap<String, String>,
+}
+
+/// The names that an earlier import gave to tools, by method and path. None where there is no valid record.
+pub fn recorded_names(record: &str) -> HashMap<String, String> {
+    let record: ImportRecord = serde_json::from_str(record).unwrap_or_default();
+    let is_written = |name: &str| record.file_of(&format!("tools/{name}")).is_some();
+    record.names.iter().filter(|(_, name)| is_written(name)).map(|(key, name)| (key.clone(), name.clone())).collect()
 }
 
 impl ImportRecord {
     fn empty() -> ImportRecord {
         let about = "What `folio init --openapi` wrote: `--update` keeps entries that differ. Keep it with the folder.";
-        ImportRecord { about: about.to_owned(), entries: IndexMap::new() }
+        ImportRecord { about: about.to_owned(), entries: IndexMap::new(), names: BTreeMap::new() }
     }
 
     fn insert(&mut self, file: &str, key: String, digest: String) {
@@ -114,6 +124,15 @@ impl ImportRecord {
 
     fn file_of(&self, key: &str) -> Option<&str> {
         self.entries.iter().find(|(_, entries)| entries.contains_key(key)).map(|(file, _)| file.as_str())
+    }
+
+    /// Keeps the names of tools that were written.
+    fn name_tools(&mut self, names: &[(String, String)]) {
+        for (key, name) in names {
+            if self.file_of(&format!("tools/{name}")).is_some() {
+                self.names.insert(key.clone(), name.clone());
+            }
+        }
     }
 
     fn plan(&self) -> FilePlan {
@@ -136,6 +155,7 @@ impl Import {
         for (file, key, entry) in self.entries() {
             record.insert(&file.path, key, digest(&entry.text));
         }
+        record.name_tools(&self.names);
         let files = self.files.iter().map(|file| FilePlan { path: file.path.clone(), text: file.text() });
         FolderPlan { files: files.chain([record.plan()]).collect(), outcomes: Vec::new() }
     }
@@ -165,6 +185,13 @@ impl Import {
         updater.refresh_all();
         updater.add_new();
         updater.finish()
+    }
+
+    /// The tool of this import that a line of a file belongs to, counted from 1.
+    pub fn tool_at(&self, path: &str, text: &str, line: usize) -> Option<String> {
+        let key = Outline::parse(path, text).ok()?.key_at(line)?;
+        let name = key.strip_prefix("tools/")?;
+        self.names.iter().any(|(_, known)| known == name).then(|| name.to_owned())
     }
 
     /// Every entry with its file, and its section and name as one key.
@@ -306,6 +333,7 @@ impl<'i> Updater<'i> {
                 self.new.insert(path, key.clone(), digest.clone());
             }
         }
+        self.new.name_tools(&self.import.names);
         let mut files = Vec::new();
         for (path, (outline, before)) in &self.outlines {
             let text = outline.to_text();

@@ -38,7 +38,7 @@ pub use format_files::{AssignedFiles, FormatFiles, FormatMatcher, served_paths};
 pub use naming::{UniqueNames, has_no_name};
 pub use prompt::{ImportedAction, ImportedPrompt, ImportedUse, ImportedValue, ValueSource, add_values};
 pub use prompt_actions::{IMPORTED_WORKSPACE, WORKSPACE_TEMPLATE};
-pub use unserved_files::{UnservedFiles, unserved_files};
+pub use unserved_files::unserved_files;
 
 /// What is never read of a folder; a README describes it, and is not a prompt.
 const EXCLUDED_GLOBS: &[&str] = &["**/.git", "**/.git/**", "**/node_modules/**", "**/[Rr][Ee][Aa][Dd][Mm][Ee].md"];

@@ -106,6 +106,25 @@ fn delimiters_of_joined_lists_are_not_encoded() {
 }
 
 #[test]
+fn objects_and_lists_are_written_in_brackets() {
+    let api = Upstream::start(ok);
+    let filter = json!({ "a": 1, "b": [true, { "c d": "é" }], "none": null, "empty": {} });
+    for (arguments, target) in [
+        (json!({ "filter": filter }), "/?f[a]=1&f[b][0]=true&f[b][1][c+d]=%C3%A9&a=1&b[0]=true&b[1][c+d]=%C3%A9"),
+        (json!({ "filter": ["x", ["y"]] }), "/?f[0]=x&f[1][0]=y&0=x&1[0]=y"),
+        (json!({}), "/"),
+    ] {
+        let http =
+            format!(r#"{{ url: "{}/", query: {{ "f[*]": "{{{{filter}}}}", "[*]": "{{{{filter}}}}" }} }}"#, api.url());
+        call(&manifest("", "filter: { type: [object, array], items: {} }", &http), arguments);
+        assert_eq!(api.requests().last().unwrap().target.replace("%5B", "[").replace("%5D", "]"), target);
+    }
+    let http = format!(r#"{{ url: "{}/", form: {{ "f[*]": ["{{{{filter}}}}", "z"] }} }}"#, api.url());
+    call(&manifest("", "filter: { type: object }", &http), json!({ "filter": { "a": "b" } }));
+    assert_eq!(api.requests().last().unwrap().body, "f%5Ba%5D=b&f=z");
+}
+
+#[test]
 fn absent_json_body_is_not_sent() {
     let api = Upstream::start(ok);
     let http = format!(r#"{{ url: "{}", method: POST, json: "{{{{body}}}}" }}"#, api.url());

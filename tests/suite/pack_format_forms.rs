@@ -51,6 +51,12 @@ fn claude_commands_have_these_forms() {
         |nth| format!("commands/a{nth}.md"),
         &[
             form("$ARGUMENTS, $ARGUMENTS, \"$ARGUMENTS\"", all, json!({ "arguments": "q" }), "q, q, \"q\""),
+            form(
+                "---\narguments: $QUERY\n---\nFind $QUERY.",
+                &["arguments", "QUERY"],
+                json!({ "QUERY": "q" }),
+                "Find q.",
+            ),
             form("<task>$ARGUMENTS</task>'s", all, json!({ "arguments": "q" }), "<task>q</task>'s"),
             form("```\n$ARGUMENTS\n```", all, json!({ "arguments": "q" }), "```\nq\n```"),
             form(

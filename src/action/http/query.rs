@@ -1,12 +1,15 @@
 //! Parameters of queries and forms.
+//!
+//! A name that ends in `[*]` takes the fields of an object and the elements of a list, each by its place in brackets.
 
+use serde_json::Value;
 use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize, parse};
 
 use crate::action::ActionError;
 use crate::action::literal_credential::warn_literal_field;
 use crate::compile::{Compiler, Exposure};
-use crate::template::{QuerySlot, Scope, Template};
+use crate::template::{JsonSlot, QuerySlot, Scope, Template, value_to_text};
 use crate::value_types::{NamedMap, OneOrMany};
 use crate::yaml::Spanned;
 
@@ -18,10 +21,15 @@ pub(super) struct QueryParameter {
     values: Vec<ParameterValue>,
 }
 
+/// The end of a name whose value is written field by field.
+const BRACKETS_SUFFIX: &str = "[*]";
+
 struct ParameterValue {
     template: Template<QuerySlot>,
     /// The list, where it is exactly one `join` of it.
     joined: Option<JoinedValue>,
+    /// The value as it is, where it is written field by field.
+    nested: Option<Template<JsonSlot>>,
 }
 
 /// A list in one value, whose delimiter is not encoded: it is not part of the elements.
@@ -42,9 +50,12 @@ impl QueryParameter {
         for (name, values) in parameters {
             let texts: Vec<Spanned<String>> = values.items().iter().map(|value| value.to_text()).collect();
             texts.iter().for_each(|text| warn_literal_field(name, text, compiler));
-            let values: Vec<_> = texts.iter().map(|text| ParameterValue::compile(text, compiler)).collect();
+            let prefix = name.value.strip_suffix(BRACKETS_SUFFIX);
+            let values: Vec<_> =
+                texts.iter().map(|text| ParameterValue::compile(text, prefix.is_some(), compiler)).collect();
             let values: Option<Vec<_>> = values.into_iter().collect();
-            all.push(values.map(|values| QueryParameter { name: name.value.clone(), values }));
+            let name = prefix.unwrap_or(&name.value).to_owned();
+            all.push(values.map(|values| QueryParameter { name, values }));
         }
         all.into_iter().collect()
     }
@@ -60,6 +71,11 @@ impl QueryParameter {
         let mut pairs = Vec::with_capacity(parameters.len());
         for parameter in parameters {
             for value in parameter.values.iter().filter(|value| !is_absent(&value.template, scope)) {
+                if let Some(nested) = &value.nested {
+                    let value = nested.render(scope)?.0;
+                    value.iter().for_each(|value| push_nested(&parameter.name, value, &mut pairs));
+                    continue;
+                }
                 let name = encode(&parameter.name);
                 pairs.extend(value.encode(scope)?.into_iter().map(|value| format!("{name}={value}")));
             }
@@ -69,7 +85,7 @@ impl QueryParameter {
 }
 
 impl ParameterValue {
-    fn compile(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<ParameterValue> {
+    fn compile(text: &Spanned<String>, is_nested: bool, compiler: &mut Compiler<'_>) -> Option<ParameterValue> {
         let template: Template<QuerySlot> = compiler.template(text, Exposure::Private)?;
         let joined = match template.joined_list() {
             Some(joined) => Some(JoinedValue {
@@ -79,7 +95,11 @@ impl ParameterValue {
             }),
             None => None,
         };
-        Some(ParameterValue { template, joined })
+        let nested = match is_nested {
+            true => Some(compiler.template(text, Exposure::Private)?),
+            false => None,
+        };
+        Some(ParameterValue { template, joined, nested })
     }
 
     fn encode(&self, scope: &Scope) -> Result<Vec<String>, ActionError> {
@@ -89,6 +109,21 @@ impl ParameterValue {
         let elements: Vec<String> = joined.list.render(scope)?.0.iter().map(|element| encode(element)).collect();
         let text = elements.join(&joined.delimiter);
         Ok(if joined.omits_empty && text.is_empty() { Vec::new() } else { vec![text] })
+    }
+}
+
+/// Adds a value under a name: the parts of an object or a list by their places, `name[field][0]`. Without a name the
+/// fields have their own.
+fn push_nested(name: &str, value: &Value, pairs: &mut Vec<String>) {
+    let place = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}[{key}]") };
+    match value {
+        Value::Null => {}
+        Value::Object(fields) => fields.iter().for_each(|(key, field)| push_nested(&place(key), field, pairs)),
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            items.for_each(|(index, item)| push_nested(&place(&index.to_string()), item, pairs));
+        }
+        scalar => pairs.push(format!("{}={}", encode(name), encode(&value_to_text(scalar)))),
     }
 }
 

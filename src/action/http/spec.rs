@@ -23,7 +23,9 @@ pub struct HttpSpec {
     pub connection: Option<Spanned<String>>,
     /// Query parameters, templates by name: `{ q: "{{query}}" }`. Absent values are left out; a list repeats its key, or is
     /// one value, such as `tags=a,b`, by `{ tags: "{{join tags ','}}" }`; with
-    /// `{{default (join tags ',') null}}` an empty list is left out.
+    /// `{{default (join tags ',') null}}` an empty list is left out. A name such as `filter[*]` writes an object or a list by
+    /// its parts: `{ "filter[*]": "{{filter}}" }` sends `filter[a]=1&filter[b][0]=2`, and `{ "[*]": "{{filter}}" }` sends each field
+    /// under its own name.
     #[schemars(with = "IndexMap<String, OneOrMany>")]
     pub query: NamedMap<OneOrMany>,
     /// Headers, templates by name: `{ Accept: application/json }`. Absent values are left out.

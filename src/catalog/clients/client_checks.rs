@@ -32,10 +32,12 @@ pub(in crate::catalog) struct LintedServer<'a> {
 /// Warns of what the named clients do not take; without names, of what most do not.
 pub(in crate::catalog) fn warn(clients: &[KnownClient], server: &LintedServer<'_>, load_context: &mut LoadContext) {
     let Some(first) = server.packs.first() else { return };
+    let place_of = |tool: &str| server.tool_locations.get(tool).copied().unwrap_or(first.at);
     if clients.is_empty() {
-        let place_of = |tool: &str| server.tool_locations.get(tool).copied().unwrap_or(first.at);
         common_client_limits::warn_of_long_names(server.info, server.lists, place_of, load_context);
         common_client_limits::warn_of_many_tools(server.lists, first.at, load_context);
+    } else {
+        common_client_limits::warn_of_large_tools(server.lists, first.at, place_of, load_context);
     }
     let at = load_context.documents.key_at(first.at, "/server");
     for (client, rule) in clients.iter().flat_map(|client| client.rules().iter().map(move |rule| (*client, rule))) {

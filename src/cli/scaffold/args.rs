@@ -15,6 +15,8 @@ Examples:
   folio init petstore --openapi petstore.yaml
                                           tools from a description of an HTTP API
   folio init petstore --openapi https://api.example/openapi.json --only pets 'store/*'
+  folio init --openapi petstore.yaml --list
+                                          what there is, and how large it is for a model
   folio init petstore --openapi petstore.yaml --update
                                           again, and what you changed stays
 
@@ -49,6 +51,9 @@ pub struct InitArgs {
     /// Update an earlier import, and keep entries that were edited by hand
     #[arg(long, requires = "openapi")]
     pub update: bool,
+    /// Print the tags of the description, with how large their tools are, and write nothing
+    #[arg(long, requires = "openapi", conflicts_with = "update")]
+    pub list: bool,
 }
 
 /// `folio new`.

@@ -1,6 +1,6 @@
 //! `folio init --openapi`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
@@ -11,18 +11,19 @@ use url::Url;
 use super::args::InitArgs;
 use super::client_setup::client_setup;
 use super::init::{SCHEMA_PATH, eprint_existing, existing_files, server_name, wrote_line};
+use crate::catalog::{MAX_LIST_TOKENS, token_count};
 use crate::cli::manifest::load_and_build;
 use crate::cli::process::{build_runtime, new_world};
 use crate::cli::{Exit, Output};
-use crate::diagnostic::{Report, render_text};
+use crate::diagnostic::{Diagnostic, Report, Severity, count_noun, one_line, render_text};
 use crate::files::{FileError, FileKind, Folder, OverwritePolicy, WritableFolder};
 use crate::load::{ManifestLocation, folder_argument};
 use crate::manifest::SCHEMA;
 use crate::openapi::{
     EntryOutcome, Fetcher, FilePlan, FolderPlan, Import, ImportError, ImportOptions, MAX_DESCRIPTION_BYTES,
-    RECORD_PATH, Source, UpdateError, fetch, import,
+    MAX_PARTIAL_BYTES, RECORD_PATH, Source, TagSize, UpdateError, fetch, import, recorded_names,
 };
-use crate::world::ProxyVariables;
+use crate::world::{ProxyVariables, shell_quote};
 
 /// How many warnings are shown in frames; of the others it is told how many there are.
 const MAX_SHOWN_WARNINGS: usize = 40;
@@ -30,31 +31,105 @@ const MAX_SHOWN_WARNINGS: usize = 40;
 /// How large a file of the folder may be that is written again.
 const MAX_EXISTING_BYTES: u64 = 64 << 20;
 
+/// How often what does not load is left out and the rest written again.
+const MAX_ROUNDS: usize = 5;
+
+/// Of how many tags the size is told, the largest first.
+const MAX_SHOWN_TAGS: usize = 5;
+
 /// Writes a server whose tools call the API that a description describes.
 pub(crate) fn run(from: &str, arguments: &InitArgs, output: &Output) -> anyhow::Result<Exit> {
-    let source = read_source(from)?;
-    let imported = match import(&source, &ImportOptions { only: arguments.only.clone() }) {
-        Ok(imported) => imported,
-        Err(ImportError::Unreadable(report)) => return Ok(fail(&render_text(&report, output.error_style()), output)),
-        Err(error) => return Ok(fail(&format!("error: {error}\n"), output)),
-    };
+    let max_bytes = if arguments.only.is_empty() { MAX_DESCRIPTION_BYTES } else { MAX_PARTIAL_BYTES };
+    let source = read_source(from, max_bytes)?;
+    let mut options = import_options(arguments);
+    for _ in 0..MAX_ROUNDS {
+        let imported = match import(&source, &options) {
+            Ok(imported) => imported,
+            Err(ImportError::Unreadable(report)) => {
+                return Ok(fail(&render_text(&report, output.error_style()), output));
+            }
+            Err(error) => return Ok(fail(&format!("error: {error}\n"), output)),
+        };
+        if arguments.list {
+            output.print(&tag_list(&imported))?;
+            return Ok(Exit::Success);
+        }
+        match write(&imported, arguments, output)? {
+            WriteOutcome::Written(plan) => {
+                eprint_warnings(&imported.report, output);
+                output.print(&summary(&imported, &plan, arguments))?;
+                return Ok(Exit::Success);
+            }
+            WriteOutcome::Faulty(tools) if !tools.is_subset(&options.left_out) => options.left_out.extend(tools),
+            WriteOutcome::Faulty(_) | WriteOutcome::Refused => break,
+        }
+    }
+    Ok(Exit::Failure)
+}
+
+/// What to import, and what it is called: the server by its folder, tools as they were.
+fn import_options(arguments: &InitArgs) -> ImportOptions {
+    let dir = &arguments.dir;
+    let record = if arguments.update { fs::read_to_string(dir.join(RECORD_PATH)).ok() } else { None };
+    let is_chosen = dir.file_name().is_some();
+    ImportOptions {
+        only: arguments.only.clone(),
+        server: is_chosen.then(|| server_name(dir)),
+        names: record.map(|record| recorded_names(&record)).unwrap_or_default(),
+        left_out: HashSet::new(),
+    }
+}
+
+/// What came of writing an import.
+enum WriteOutcome {
+    Written(FolderPlan),
+    /// The server would not load for these tools, and nothing is written.
+    Faulty(HashSet<String>),
+    /// Nothing is written, and it was said why.
+    Refused,
+}
+
+/// Writes an import, and takes it back where the server would not load with it.
+fn write(imported: &Import, arguments: &InitArgs, output: &Output) -> anyhow::Result<WriteOutcome> {
     let was_there = arguments.dir.is_dir();
     let update = match arguments.update {
-        true => update(&imported, &arguments.dir, output)?,
-        false => write_new(&imported, &arguments.dir, output)?,
+        true => update(imported, &arguments.dir, output)?,
+        false => write_new(imported, &arguments.dir, output)?,
     };
-    let Some(FolderUpdate { plan, replaced }) = update else { return Ok(Exit::Failure) };
-    eprint_warnings(&imported.report, output);
-    if !check_imported(arguments, output)? {
-        restore(&WritableFolder::open(&arguments.dir)?, &replaced);
-        if !was_there {
-            // It stays where it has other files by now.
-            _ = fs::remove_dir(&arguments.dir);
-        }
-        return Ok(Exit::Failure);
+    let Some(FolderUpdate { plan, replaced }) = update else { return Ok(WriteOutcome::Refused) };
+    let report = load_and_build(&ManifestLocation::resolve(&arguments.dir)?, output).report;
+    if !report.has_errors() {
+        return Ok(WriteOutcome::Written(plan));
     }
-    output.print(&summary(&imported, &plan, arguments))?;
-    Ok(Exit::Success)
+    let faulty = faulty_tools(&report, imported, &arguments.dir);
+    restore(&WritableFolder::open(&arguments.dir)?, &replaced);
+    if !was_there {
+        // It stays where it has other files by now.
+        _ = fs::remove_dir(&arguments.dir);
+    }
+    if let Some(faulty) = faulty {
+        return Ok(WriteOutcome::Faulty(faulty));
+    }
+    eprint_warnings(&imported.report, output);
+    output.eprint(&render_text(&report, output.error_style()));
+    output.eprint(match arguments.update {
+        true => "error: the folder would not load with the result: nothing is changed\n",
+        false => "error: the generated manifest does not load; this is a bug in the import, and nothing was written\n",
+    });
+    Ok(WriteOutcome::Refused)
+}
+
+/// The tools of an import to which all errors belong. `None` where one belongs to something else.
+fn faulty_tools(report: &Report, imported: &Import, dir: &Path) -> Option<HashSet<String>> {
+    let errors = report.diagnostics().iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+    let tool_of = |error: &Diagnostic| {
+        let span = error.span?;
+        let source = report.sources.get(span.file)?;
+        let path =
+            source.path().strip_prefix(dir).unwrap_or(source.path()).to_str()?.trim_start_matches("./").to_owned();
+        imported.tool_at(&path, source.text(), source.position(span.start).line as usize)
+    };
+    errors.map(tool_of).collect()
 }
 
 /// What was written, and what it replaced.
@@ -74,23 +149,24 @@ fn fail(words: &str, output: &Output) -> Exit {
     Exit::Failure
 }
 
-fn read_source(from: &str) -> anyhow::Result<Source> {
+fn read_source(from: &str, max_bytes: u64) -> anyhow::Result<Source> {
     match Url::parse(from) {
         Ok(url) if url.has_host() => {
             let (world, proxies) = (new_world(), ProxyVariables::read(|name| std::env::var(name).ok()));
-            Ok(build_runtime()?.block_on(fetch(&url, Fetcher { world: &world, proxies: &proxies }))?)
+            Ok(build_runtime()?.block_on(fetch(&url, max_bytes, Fetcher { world: &world, proxies: &proxies }))?)
         }
-        _ => read_file_source(Path::new(from)),
+        _ => read_file_source(Path::new(from), max_bytes),
     }
 }
 
-fn read_file_source(path: &Path) -> anyhow::Result<Source> {
+fn read_file_source(path: &Path, max_bytes: u64) -> anyhow::Result<Source> {
     let failed = || format!("could not read `{}`", path.display());
     let mut bytes = Vec::new();
     let file = fs::File::open(path).with_context(failed)?;
-    file.take(MAX_DESCRIPTION_BYTES + 1).read_to_end(&mut bytes).with_context(failed)?;
-    if bytes.len() as u64 > MAX_DESCRIPTION_BYTES {
-        return Err(anyhow!("it is larger than {MAX_DESCRIPTION_BYTES} bytes")).with_context(failed);
+    file.take(max_bytes + 1).read_to_end(&mut bytes).with_context(failed)?;
+    if bytes.len() as u64 > max_bytes {
+        let help = if max_bytes < MAX_PARTIAL_BYTES { "; choose a part with `--only`" } else { "" };
+        return Err(anyhow!("it is larger than {max_bytes} bytes{help}")).with_context(failed);
     }
     let folder = path.parent().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
     let folder = folder.and_then(|folder| Folder::open(folder).ok());
@@ -218,21 +294,6 @@ fn restore(folder: &WritableFolder, replaced: &[ReplacedFile]) {
     }
 }
 
-/// Loads what was written, and says what is wrong with it: only the import knows that it wrote it so.
-fn check_imported(arguments: &InitArgs, output: &Output) -> anyhow::Result<bool> {
-    let built = load_and_build(&ManifestLocation::resolve(&arguments.dir)?, output);
-    if !built.report.has_errors() {
-        return Ok(true);
-    }
-    output.eprint(&render_text(&built.report, output.error_style()));
-    let words = match arguments.update {
-        true => "error: the folder would not load with the result: nothing is changed\n",
-        false => "error: the generated manifest does not load; this is a bug in the import, and nothing was written\n",
-    };
-    output.eprint(words);
-    Ok(false)
-}
-
 /// Says what could not be translated.
 fn eprint_warnings(report: &Report, output: &Output) {
     let all = report.diagnostics().len();
@@ -269,7 +330,67 @@ fn summary(imported: &Import, plan: &FolderPlan, arguments: &InitArgs) -> String
         true => String::new(),
         false => format!("\n{}", client_setup(&server_name(dir), dir)),
     };
-    format!("{wrote}{outcomes}\n{counts}\nTry it:\n  folio check{path}\n  folio list{path}\n{setup}")
+    let size = size_summary(imported);
+    format!("{wrote}{outcomes}\n{counts}{size}\nTry it:\n  folio check{path}\n  folio list{path}\n{setup}")
+}
+
+/// How large `tools/list` is, and where it is too large, what a part of it would be.
+fn size_summary(imported: &Import) -> String {
+    let tokens = token_count(imported.tags.iter().map(|tag| tag.bytes).sum());
+    let whole = format!("tools/list is about {} tokens\n", with_separators(tokens));
+    let mut tags: Vec<&TagSize> = imported.tags.iter().filter(|tag| tag.tools > 0 && !tag.tag.is_empty()).collect();
+    if tokens <= MAX_LIST_TOKENS || tags.len() < 2 {
+        return whole;
+    }
+    tags.sort_by_key(|tag| std::cmp::Reverse(tag.bytes));
+    let lines = tags.iter().take(MAX_SHOWN_TAGS).map(|tag| {
+        let tokens = with_separators(token_count(tag.bytes));
+        format!(
+            "  --only {}  {}, about {tokens} tokens\n",
+            shell_quote(std::ffi::OsStr::new(one_line(&tag.tag).as_ref())),
+            count_noun(tag.tools, "tool")
+        )
+    });
+    let lines: String = lines.collect();
+    let more = if tags.len() > MAX_SHOWN_TAGS { "  `--list` shows all tags\n" } else { "" };
+    format!(
+        "{whole}Most models choose badly from more than {} tokens; parts of it:\n{lines}{more}",
+        with_separators(MAX_LIST_TOKENS)
+    )
+}
+
+/// The tags of a description, with what each holds.
+fn tag_list(imported: &Import) -> String {
+    let row = |tag: &str, operations: usize, tools: usize, bytes: usize| {
+        [tag.to_owned(), with_separators(operations), with_separators(tools), with_separators(token_count(bytes))]
+    };
+    let mut rows = vec![["tag", "operations", "tools", "tokens"].map(str::to_owned)];
+    for TagSize { tag, operations, tools, bytes } in &imported.tags {
+        let name = if tag.is_empty() { "(no tag)".to_owned() } else { one_line(tag).into_owned() };
+        rows.push(row(&name, *operations, *tools, *bytes));
+    }
+    let bytes = imported.tags.iter().map(|tag| tag.bytes).sum();
+    rows.push(row("(all)", imported.operations, imported.tools, bytes));
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let widths = [0, 1, 2, 3].map(|column| width(column).unwrap_or_default());
+    let [tag, operations, tools, tokens] = widths;
+    let line = |[name, count, made, size]: &[String; 4]| {
+        format!("{name:tag$}  {count:>operations$}  {made:>tools$}  {size:>tokens$}\n")
+    };
+    rows.iter().map(line).collect()
+}
+
+/// A number with a comma between thousands.
+fn with_separators(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 fn outcome_label(outcome: &EntryOutcome) -> &'static str {

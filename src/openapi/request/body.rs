@@ -10,7 +10,8 @@ use crate::openapi::argument::NewArgument;
 use crate::openapi::body::{Body, BodyKind};
 use crate::openapi::description_text;
 use crate::openapi::document::object;
-use crate::openapi::template_text::{TemplateFields, TemplateText, fields_value};
+use crate::openapi::schema::with_type;
+use crate::openapi::template_text::{TemplateFields, TemplateText, fields_value, push_field};
 
 impl<'d> RequestBuilder<'d> {
     pub(super) fn add_body(&mut self, body: &Body<'d>) {
@@ -32,7 +33,7 @@ impl<'d> RequestBuilder<'d> {
     pub(super) fn add_media_type(&mut self, body: &Body<'d>) {
         let text = is_media_type(&body.media_type).then(|| TemplateText::literal(&body.media_type)).flatten();
         match text {
-            Some(text) => _ = self.headers.insert("Content-Type".to_owned(), text),
+            Some(text) => push_field(&mut self.headers, "Content-Type", text),
             None => self.document.warn(body.node, Code::WrongType, "invalid media type: it is left out"),
         }
     }
@@ -41,12 +42,10 @@ impl<'d> RequestBuilder<'d> {
         if !["application/json", "*/*"].contains(&body.media_type.as_str()) {
             self.add_media_type(body);
         }
-        let translated =
-            body.schema.map_or_else(|| Value::Object(Map::new()), |schema| self.translator.translate(schema));
-        let whole = self.translator.resolve_definition(&translated);
-        let Some(properties) = flat_properties(&whole) else {
+        let translated = body.schema.map_or_else(|| Value::Object(Map::new()), |schema| self.schemas.read(schema));
+        let Some(properties) = flat_properties(&translated) else {
             let schema = with_description(
-                translated,
+                with_type(translated),
                 &description_text::plain(body.description, description_text::ARGUMENT_CHARS),
             );
             let (wire_name, location) = ("body", "request");
@@ -62,10 +61,10 @@ impl<'d> RequestBuilder<'d> {
         };
         let mut fields = TemplateFields::new();
         for (name, schema) in properties {
-            let required = is_required(&whole, name);
+            let required = is_required(&translated, name);
             let new =
                 NewArgument { wire_name: name, location: "body", schema: schema.clone(), required, node: body.node };
-            fields.insert(name.clone(), placeholder(&self.arguments.add(new)));
+            push_field(&mut fields, name, placeholder(&self.arguments.add(new)));
         }
         self.body = Some(("json", BodyTemplate::Fields(fields)));
     }
@@ -118,7 +117,9 @@ fn flat_properties(schema: &Value) -> Option<&Map<String, Value>> {
     if !is_object || !map.iter().all(|(key, value)| is_plain(key, value)) {
         return None;
     }
-    map.get("properties")?.as_object().filter(|properties| !properties.is_empty())
+    // `{ file: … }` alone would be the contents of that file.
+    let is_file = |properties: &Map<String, Value>| properties.len() == 1 && properties.contains_key("file");
+    map.get("properties")?.as_object().filter(|properties| !properties.is_empty() && !is_file(properties))
 }
 
 fn only_requires(part: &Value) -> bool {

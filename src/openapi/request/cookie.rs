@@ -9,7 +9,7 @@ use crate::openapi::template_text::TemplateText;
 impl<'d> RequestBuilder<'d> {
     pub(super) fn add_cookie(&mut self, parameter: &Parameter<'d>) {
         let schema = self.parameter_schema(parameter);
-        let is_scalar = shape_of(&self.translator.resolve_definition(&schema)) == ValueShape::Scalar;
+        let is_scalar = matches!(shape_of(&schema), ValueShape::Scalar | ValueShape::Mixed);
         // The names of cookies have the letters of those of headers.
         let is_name = is_header_name(parameter.name);
         let head = is_name.then(|| TemplateText::literal(&format!("{}=", parameter.name))).flatten();

@@ -10,25 +10,26 @@ mod value;
 use serde_json::{Map, Value};
 
 use super::argument::{NewArgument, ToolArguments};
+use super::authentication::RequestCredentials;
 use super::description_text;
 use super::document::{ApiDocument, object};
 use super::operation::Operation;
 use super::parameter::{Parameter, ParameterLocation};
-use super::schema::{Direction, Translator};
-use super::template_text::{TemplateFields, TemplateText, fields_value};
+use super::schema::{SchemaReader, with_type};
+use super::template_text::{TemplateFields, TemplateText, fields_value, push_field};
 use crate::action::is_header_name;
 use crate::diagnostic::Code;
 
 use body::BodyTemplate;
 use cookie::{Cookie, cookie_header};
-use value::{ValueShape, joined, placeholder, shape_of, with_description};
+use value::{ValueShape, joined, joined_fields, placeholder, shape_of, with_description};
 
-pub(super) use path::split_placeholder;
+pub(super) use path::{encode_literal, split_placeholder};
 
 /// A request in the making.
 pub(super) struct RequestBuilder<'d> {
     document: &'d ApiDocument,
-    pub(super) translator: Translator<'d>,
+    pub(super) schemas: SchemaReader<'d>,
     pub(super) arguments: ToolArguments<'d>,
     url: TemplateText,
     query: TemplateFields,
@@ -42,10 +43,14 @@ pub(super) struct RequestBuilder<'d> {
 }
 
 impl<'d> RequestBuilder<'d> {
-    pub(super) fn new(document: &'d ApiDocument) -> RequestBuilder<'d> {
+    pub(super) fn new(
+        document: &'d ApiDocument,
+        max_nesting: usize,
+        page_parameter: Option<&str>,
+    ) -> RequestBuilder<'d> {
         RequestBuilder {
             document,
-            translator: Translator::new(document, Direction::Input),
+            schemas: SchemaReader::new(document, max_nesting),
             arguments: ToolArguments::default(),
             url: TemplateText::default(),
             query: TemplateFields::new(),
@@ -53,20 +58,19 @@ impl<'d> RequestBuilder<'d> {
             cookies: Vec::new(),
             body: None,
             limitations: Vec::new(),
-            page_parameter: None,
+            page_parameter: page_parameter.map(str::to_owned),
         }
     }
 
-    /// Names the query parameter that `paginate` counts, from where a call says.
-    pub(super) fn set_page_parameter(&mut self, parameter: Option<String>) {
-        self.page_parameter = parameter;
-    }
-
     /// Adds all that an operation takes. `None` where there is something without which it cannot be called.
-    pub(super) fn add_operation(&mut self, operation: &Operation<'d>) -> Option<()> {
+    pub(super) fn add_operation(
+        &mut self,
+        operation: &Operation<'d>,
+        credentials: &RequestCredentials<'_>,
+    ) -> Option<()> {
         let parameters = operation.parameters(self.document);
         self.write_path(operation, &parameters);
-        for parameter in &parameters {
+        for parameter in parameters.iter().filter(|parameter| !credentials.covers(parameter)) {
             match parameter.location {
                 ParameterLocation::Path => {}
                 ParameterLocation::Query => self.add_query(parameter),
@@ -74,15 +78,22 @@ impl<'d> RequestBuilder<'d> {
                 ParameterLocation::Cookie => self.add_cookie(parameter),
             }
         }
+        self.query.extend(credentials.query.iter().map(|(name, value)| (name.clone(), vec![value.clone()])));
         let Some(body) = operation.body(self.document) else { return Some(()) };
         if !matches!(operation.method, "GET" | "HEAD") {
             self.add_body(&body);
-        } else if body.required {
-            let words = format!("a {} request with a body is left out", operation.method);
-            self.document.warn(operation.node, Code::Unimplemented, words);
-            return None;
+            return Some(());
         }
-        Some(())
+        // A body without any field is none.
+        let schema = body.schema.and_then(|schema| self.document.resolve(schema));
+        let properties = schema.and_then(|schema| schema.get("properties"));
+        if properties.is_some_and(|properties| properties.entries().next().is_none()) {
+            return Some(());
+        }
+        let what = if body.required { "is left out" } else { "is sent without it" };
+        let words = format!("a {} request with a body {what}", operation.method);
+        self.document.warn(operation.node, Code::Unimplemented, words);
+        (!body.required).then_some(())
     }
 
     /// The keys of `http`, but for the connection.
@@ -93,7 +104,7 @@ impl<'d> RequestBuilder<'d> {
         }
         keys.insert("url".to_owned(), self.url.into());
         if !self.cookies.is_empty() {
-            self.headers.insert("Cookie".to_owned(), cookie_header(&self.cookies));
+            push_field(&mut self.headers, "Cookie", cookie_header(&self.cookies));
         }
         for (key, entries) in [("query", self.query), ("headers", self.headers)] {
             if !entries.is_empty() {
@@ -108,7 +119,7 @@ impl<'d> RequestBuilder<'d> {
     fn parameter_schema(&mut self, parameter: &Parameter<'d>) -> Value {
         let translated = match parameter.schema {
             Some(_) if parameter.is_json => object([("type", "string".into())]),
-            Some(schema) => self.translator.translate(schema),
+            Some(schema) => with_type(self.schemas.read(schema)),
             None => object([("type", "string".into())]),
         };
         let mut description = description_text::plain(parameter.description, description_text::ARGUMENT_CHARS);
@@ -137,16 +148,13 @@ impl<'d> RequestBuilder<'d> {
             return self.warn_unsupported_parameter(parameter, "a header whose name no request can hold");
         }
         let schema = self.parameter_schema(parameter);
-        match shape_of(&self.translator.resolve_definition(&schema)) {
-            ValueShape::Object => self.warn_unsupported_parameter(parameter, "an object in a header"),
-            shape => {
-                let argument = self.add_parameter(parameter, schema);
-                let template = match shape {
-                    ValueShape::List => joined(&argument, parameter.style),
-                    _ => placeholder(&argument),
-                };
-                self.headers.insert(parameter.name.to_owned(), template);
-            }
-        }
+        let shape = shape_of(&schema);
+        let argument = self.add_parameter(parameter, schema);
+        let template = match shape {
+            ValueShape::List => joined(&argument, parameter.style),
+            ValueShape::Object => joined_fields(&argument, parameter.style, parameter.explodes).when(&argument),
+            _ => placeholder(&argument),
+        };
+        push_field(&mut self.headers, parameter.name, template);
     }
 }

@@ -31,7 +31,7 @@ impl<'d> RequestBuilder<'d> {
         operation: &Operation<'d>,
     ) -> TemplateText {
         let schema = found.map_or_else(|| object([("type", "string".into())]), |known| self.parameter_schema(known));
-        let shape = shape_of(&self.translator.resolve_definition(&schema));
+        let shape = shape_of(&schema);
         let node = found.map_or(operation.node, |known| known.node);
         let argument =
             self.arguments.add(NewArgument { wire_name: name, location: "path", schema, required: true, node });
@@ -47,7 +47,8 @@ impl<'d> RequestBuilder<'d> {
 fn path_template(argument: &str, parameter: &Parameter<'_>, shape: ValueShape) -> TemplateText {
     let mut name = encode_literal(&format!(";{}", parameter.name));
     name.push(&encode_literal("="));
-    let explodes = parameter.explodes && shape != ValueShape::Scalar;
+    let is_single = matches!(shape, ValueShape::Scalar | ValueShape::Mixed);
+    let explodes = parameter.explodes && !is_single;
     let head = match parameter.path_style {
         PathStyle::Simple => TemplateText::default(),
         PathStyle::Label => encode_literal("."),
@@ -55,12 +56,12 @@ fn path_template(argument: &str, parameter: &Parameter<'_>, shape: ValueShape) -
         PathStyle::Matrix => name,
     };
     let key_end = (shape == ValueShape::Object).then_some(if parameter.explodes { '=' } else { ',' });
-    if shape != ValueShape::Scalar && explodes && parameter.path_style != PathStyle::Simple {
+    if explodes && parameter.path_style != PathStyle::Simple {
         return TemplateText::each(argument, &TemplateText::default(), EachText { head, key_end });
     }
     let mut whole = head;
     whole.push(&match shape {
-        ValueShape::Scalar => placeholder(argument),
+        _ if is_single => placeholder(argument),
         _ => {
             let one = EachText { key_end, ..EachText::default() };
             TemplateText::each(argument, &encode_literal(separator(parameter.style)), one)
@@ -77,7 +78,7 @@ pub(in crate::openapi) fn split_placeholder(path: &str) -> Option<(&str, &str, &
 }
 
 /// A text as it may stand in a URL, and is no template.
-fn encode_literal(text: &str) -> TemplateText {
+pub(in crate::openapi) fn encode_literal(text: &str) -> TemplateText {
     let encoded = percent_encode_except(text, "-._~/:@!$&'()*+,;=?%");
     TemplateText::literal(&encoded).unwrap_or_default()
 }

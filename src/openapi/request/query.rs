@@ -1,49 +1,43 @@
 //! The parameters of a query.
 
-use serde_json::Value;
-
 use super::RequestBuilder;
-use super::value::{ValueShape, field_names, field_placeholder, joined, placeholder, shape_of};
+use super::value::{ValueShape, joined, joined_fields, placeholder, shape_of};
 use crate::openapi::parameter::{Parameter, ParameterStyle};
+use crate::openapi::template_text::{TemplateFields, TemplateText, push_field};
 
 impl<'d> RequestBuilder<'d> {
     pub(super) fn add_query(&mut self, parameter: &Parameter<'d>) {
         let schema = self.parameter_schema(parameter);
-        match shape_of(&self.translator.resolve_definition(&schema)) {
-            ValueShape::Object => self.add_query_object(parameter, schema),
-            ValueShape::List => {
-                let argument = self.add_parameter(parameter, schema);
-                let template = match parameter.style {
-                    ParameterStyle::Joined(_) => joined(&argument, parameter.style),
-                    _ => placeholder(&argument),
-                };
-                self.query.insert(parameter.name.to_owned(), template);
-            }
-            ValueShape::Scalar => {
-                let argument = self.add_parameter(parameter, schema);
-                self.query.insert(parameter.name.to_owned(), placeholder(&argument));
-            }
-        }
-    }
-
-    /// An object of which each field is a parameter.
-    fn add_query_object(&mut self, parameter: &Parameter<'d>, schema: Value) {
-        let fields = field_names(&self.translator.resolve_definition(&schema));
-        let brackets = match parameter.style {
-            ParameterStyle::DeepObject => true,
-            ParameterStyle::Repeated => false,
-            ParameterStyle::Joined(_) => {
-                return self
-                    .warn_unsupported_parameter(parameter, "an object whose fields are joined in one query parameter");
-            }
-        };
-        if fields.is_empty() {
-            return self.warn_unsupported_parameter(parameter, "an object in a query without declared fields");
-        }
+        let shape = shape_of(&schema);
         let argument = self.add_parameter(parameter, schema);
-        for field in fields {
-            let name = if brackets { format!("{}[{field}]", parameter.name) } else { field.clone() };
-            self.query.insert(name, field_placeholder(&argument, &field));
+        match (shape, parameter.style) {
+            (ValueShape::Object, ParameterStyle::Repeated) => {
+                push_field(&mut self.query, "[*]", placeholder(&argument));
+            }
+            (ValueShape::Object, ParameterStyle::Joined(_)) => {
+                let text = joined_fields(&argument, parameter.style, false);
+                push_field(&mut self.query, parameter.name, text);
+            }
+            (shape, style) => add_field(&mut self.query, parameter.name, &argument, shape, style),
         }
     }
+}
+
+/// A parameter of a query, or a field of a form, that has its own name whatever its value is.
+pub(super) fn add_field(
+    fields: &mut TemplateFields,
+    name: &str,
+    argument: &str,
+    shape: ValueShape,
+    style: ParameterStyle,
+) {
+    let in_brackets: &dyn Fn() -> (String, TemplateText) = &|| (format!("{name}[*]"), placeholder(argument));
+    let (name, template) = match (shape, style) {
+        (ValueShape::Scalar, _) => (name.to_owned(), placeholder(argument)),
+        (_, ParameterStyle::DeepObject) => in_brackets(),
+        (ValueShape::List, ParameterStyle::Joined(_)) => (name.to_owned(), joined(argument, style)),
+        (ValueShape::NestedList, _) => in_brackets(),
+        _ => (name.to_owned(), placeholder(argument)),
+    };
+    push_field(fields, &name, template);
 }

@@ -3,35 +3,40 @@
 use serde_json::Value;
 
 use crate::openapi::parameter::ParameterStyle;
-use crate::openapi::template_text::TemplateText;
+use crate::openapi::template_text::{EachText, TemplateText};
 
 /// What shape a value has, as far as it matters to how it is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueShape {
     Scalar,
     List,
+    /// A list whose elements are objects or lists.
+    NestedList,
     Object,
+    /// An object or a list, or something else.
+    Mixed,
 }
 
 pub(super) fn shape_of(schema: &Value) -> ValueShape {
-    let is = |wanted: &str| match schema.get("type") {
-        Some(Value::Array(types)) => types.iter().any(|kind| kind == wanted),
-        Some(kind) => kind == wanted,
-        None => false,
-    };
-    if is("array") {
-        ValueShape::List
-    } else if is("object") {
-        ValueShape::Object
-    } else {
-        ValueShape::Scalar
+    if let Some(alternatives) = schema.get("anyOf").and_then(Value::as_array) {
+        let is_null = |schema: &&Value| schema.get("type").is_some_and(|kind| kind == "null");
+        let mut shapes = alternatives.iter().filter(|schema| !is_null(schema)).map(shape_of);
+        let first = shapes.next().unwrap_or(ValueShape::Scalar);
+        return if shapes.all(|shape| shape == first) { first } else { ValueShape::Mixed };
     }
-}
-
-/// The fields that an object declares and that a template can name.
-pub(super) fn field_names(schema: &Value) -> Vec<String> {
-    let names = schema.get("properties").and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name);
-    names.filter(|name| !name.is_empty() && !name.contains(['[', ']', '{', '}', '\\'])).cloned().collect()
+    let types: Vec<&str> = match schema.get("type") {
+        Some(Value::Array(types)) => types.iter().filter_map(Value::as_str).filter(|kind| *kind != "null").collect(),
+        kind => kind.and_then(Value::as_str).into_iter().collect(),
+    };
+    match types.as_slice() {
+        ["array"] => match schema.get("items").map(shape_of) {
+            None | Some(ValueShape::Scalar) => ValueShape::List,
+            Some(_) => ValueShape::NestedList,
+        },
+        ["object"] => ValueShape::Object,
+        types if types.contains(&"array") || types.contains(&"object") => ValueShape::Mixed,
+        _ => ValueShape::Scalar,
+    }
 }
 
 pub(super) fn is_required(schema: &Value, name: &str) -> bool {
@@ -50,17 +55,17 @@ pub(super) fn placeholder(argument: &str) -> TemplateText {
     TemplateText::placeholder(argument)
 }
 
-/// A field of an argument that is an object.
-pub(super) fn field_placeholder(argument: &str, field: &str) -> TemplateText {
-    match crate::value_types::is_identifier(field) {
-        true => placeholder(&format!("{argument}.{field}")),
-        false => placeholder(&format!("{argument}.[{field}]")),
-    }
-}
-
 /// A list in one text.
 pub(super) fn joined(argument: &str, style: ParameterStyle) -> TemplateText {
     TemplateText::joined(argument, separator(style))
+}
+
+/// The fields of an object in one text.
+pub(super) fn joined_fields(argument: &str, style: ParameterStyle, explodes: bool) -> TemplateText {
+    let separator = separator(style);
+    let key_end = if explodes { Some('=') } else { separator.chars().next() };
+    let between = TemplateText::literal(separator).unwrap_or_default();
+    TemplateText::each(argument, &between, EachText { key_end, ..EachText::default() })
 }
 
 pub(super) fn separator(style: ParameterStyle) -> &'static str {

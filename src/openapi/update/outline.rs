@@ -62,6 +62,16 @@ impl Outline {
         self.pieces.iter().filter_map(|piece| piece.key.clone()).collect()
     }
 
+    /// The entry that a line belongs to, counted from 1.
+    pub(super) fn key_at(&self, line: usize) -> Option<String> {
+        let mut end = 0;
+        let holds = |piece: &&OutlineSection| {
+            end += piece.text.matches('\n').count();
+            line <= end
+        };
+        self.pieces.iter().find(holds)?.key.clone()
+    }
+
     /// The lines of an entry.
     pub(super) fn text(&self, key: &str) -> Option<&str> {
         self.pieces.iter().find(|piece| piece.key.as_deref() == Some(key)).map(|piece| piece.text.as_str())

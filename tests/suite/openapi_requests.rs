@@ -1,0 +1,233 @@
+//! Requests of tools that `folio init --openapi` writes: nothing of an operation is lost without a word.
+
+use serde_json::{Value, json};
+
+use crate::harness::*;
+use crate::openapi::{description, import, import_value, read, tools};
+
+/// What a tool would send for arguments.
+fn sent(folder: &TestFolder, tool: &str, arguments: &Value) -> String {
+    let arguments = arguments.as_object().unwrap().iter().map(|(name, value)| match value {
+        Value::String(text) => format!("{name}={text}"),
+        value => format!("{name}={value}"),
+    });
+    let arguments: Vec<String> = arguments.collect();
+    let words: Vec<&str> =
+        ["call", tool, "--dry-run", "-f", "out"].into_iter().chain(arguments.iter().map(String::as_str)).collect();
+    let ran = run_folio(folder.path(), &words);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    ran.out.replace("%5B", "[").replace("%5D", "]")
+}
+
+fn imported(api: &Value) -> TestFolder {
+    let folder = TestFolder::new(&[]);
+    let ran = import_value(&folder, api, &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    folder
+}
+
+/// A GET with these parameters.
+fn get(parameters: Value) -> Value {
+    description(json!({ "/a": { "get": { "operationId": "a", "parameters": parameters, "responses": {} } } }))
+}
+
+#[test]
+fn objects_in_a_query_are_written_by_their_fields() {
+    let object = json!({ "type": "object", "properties": { "gte": { "type": "integer" }, "in": { "type": "object", "additionalProperties": {} } } });
+    let free = json!({ "type": "object", "additionalProperties": { "type": "string" } });
+    let texts = json!({ "type": "array", "items": { "type": "string" } });
+    let either = json!({ "anyOf": [object, { "type": "integer" }] });
+    let objects = json!({ "type": "array", "items": object });
+    for (style, explode, schema, value, query) in [
+        ("deepObject", true, &either, json!({ "gte": 5 }), "x[gte]=5"),
+        ("deepObject", true, &either, json!(5), "x=5"),
+        ("deepObject", true, &object, json!({ "gte": 1, "in": { "a": [true] } }), "x[gte]=1&x[in][a][0]=true"),
+        ("deepObject", true, &free, json!({ "k": "v w" }), "x[k]=v+w"),
+        ("deepObject", true, &texts, json!(["a", "b"]), "x[0]=a&x[1]=b"),
+        ("form", true, &object, json!({ "gte": 1 }), "gte=1"),
+        ("form", true, &free, json!({ "k": "v" }), "k=v"),
+        ("form", true, &texts, json!(["a", "b"]), "x=a&x=b"),
+        ("form", true, &objects, json!([{ "gte": 1 }, { "gte": 2 }]), "x[0][gte]=1&x[1][gte]=2"),
+        ("form", false, &free, json!({ "k": "v" }), "x=k%2Cv"),
+    ] {
+        let parameter = json!({ "name": "x", "in": "query", "style": style, "explode": explode, "schema": schema });
+        let folder = imported(&get(json!([parameter])));
+        let line = sent(&folder, "a", &json!({ "x": value }));
+        assert!(
+            line.starts_with(&format!("send GET https://pets.example/a?{query}\n")),
+            "{style} {schema} {value}: {line}"
+        );
+        assert!(sent(&folder, "a", &json!({})).starts_with("send GET https://pets.example/a\n"));
+    }
+}
+
+#[test]
+fn objects_in_headers_are_joined() {
+    let schema = json!({ "type": "object", "additionalProperties": { "type": "string" } });
+    for (explode, wanted) in [(false, "X-Tags: a,1,b,2"), (true, "X-Tags: a=1,b=2")] {
+        let folder =
+            imported(&get(json!([{ "name": "X-Tags", "in": "header", "explode": explode, "schema": schema }])));
+        assert!(sent(&folder, "a", &json!({ "X_Tags": { "a": "1", "b": "2" } })).contains(wanted), "{wanted}");
+        assert!(!sent(&folder, "a", &json!({})).contains("X-Tags"));
+    }
+}
+
+#[test]
+fn objects_in_forms_are_written_in_brackets() {
+    let schema = json!({ "type": "object", "properties": {
+        "email": { "type": "string" },
+        "metadata": { "type": "object", "additionalProperties": { "type": "string" } },
+        "tags": { "type": "array", "items": { "type": "string" } },
+        "card": { "anyOf": [{ "type": "object", "properties": { "number": { "type": "string" } } }, { "type": "string" }] }
+    } });
+    let deep = json!({ "style": "deepObject", "explode": true });
+    let encoding = json!({ "metadata": deep, "tags": deep, "card": deep });
+    let content = json!({ "application/x-www-form-urlencoded": { "schema": schema, "encoding": encoding } });
+    let folder = imported(&description(
+        json!({ "/a": { "post": { "operationId": "a", "requestBody": { "content": content } } } }),
+    ));
+    let body = sent(
+        &folder,
+        "a",
+        &json!({ "email": "e", "metadata": { "k": "v" }, "tags": ["t"], "card": { "number": "4" } }),
+    );
+    assert!(body.contains("email=e&metadata[k]=v&tags[0]=t&card[number]=4"), "{body}");
+    assert!(sent(&folder, "a", &json!({ "card": "tok" })).contains("card=tok"));
+}
+
+#[test]
+fn operation_that_is_a_reference_is_read() {
+    let list =
+        "operationId: listBooks\nsummary: List books\nparameters: [{ name: q, in: query, schema: { type: string } }]\n";
+    let api = json!({
+        "openapi": "3.0.3", "info": { "title": "Shelf", "version": "1" }, "servers": [{ "url": "https://shelf.example" }],
+        "paths": { "/books": { "get": { "$ref": "ops/list.yaml" }, "post": { "$ref": "#/x-ops/add" }, "put": { "$ref": "#/x-ops/gone" } } },
+        "x-ops": { "add": { "operationId": "addBook", "requestBody": { "content": { "application/json": { "schema": { "type": "object", "properties": { "title": { "type": "string" } } } } } } } }
+    });
+    let folder = TestFolder::new(&[("ops/list.yaml", list), ("api.json", &api.to_string())]);
+    let ran = import(&folder, "api.json", &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("unresolved `$ref` `#/x-ops/gone`"), "{}", ran.err);
+    let tools = tools(&folder, "tools/default.yaml");
+    assert_eq!(
+        (&tools["list-books"]["description"], &tools["list-books"]["arguments"]),
+        (&json!("List books"), &json!({ "q": {} }))
+    );
+    assert_eq!(tools["add-book"]["arguments"], json!({ "title": {} }));
+}
+
+#[test]
+fn default_of_a_required_parameter_is_sent() {
+    let parameter =
+        |name: &str, schema: Value| json!({ "name": name, "in": "query", "required": true, "schema": schema });
+    let object =
+        json!({ "type": "object", "properties": { "required": { "type": "boolean" } }, "required": ["required"] });
+    let folder = imported(&get(json!([
+        parameter("format", json!({ "type": "string", "default": "json", "enum": ["json", "xml"] })),
+        parameter("v", json!({ "type": "integer", "default": 1 })),
+        parameter("wrong", json!({ "type": "integer", "default": "x" })),
+        { "name": "o", "in": "query", "style": "deepObject", "schema": object }
+    ])));
+    assert!(sent(&folder, "a", &json!({ "wrong": 3 })).contains("/a?format=json&v=1&wrong=3\n"));
+    let ran = run_folio(folder.path(), &["call", "a", "--dry-run", "-f", "out"]);
+    assert!(ran.err.contains("`wrong`") && !ran.err.contains("`v`"), "{ran:?}");
+}
+
+#[test]
+fn base_urls_keep_what_the_description_says() {
+    let operation = |id: &str| json!({ "get": { "operationId": id, "responses": {} } });
+    for (servers, own, wanted) in [
+        (json!([{ "url": "/api/v3" }]), json!(null), "https://given.example/api/v3/a"),
+        (json!([{ "url": "//api.example.com/v1" }]), json!(null), "https://api.example.com/v1/a"),
+        (json!([{ "url": "api.example.com/v1/" }]), json!(null), "https://api.example.com/v1/a"),
+        (
+            json!([{ "url": "https://api.example.com/v1" }]),
+            json!([{ "url": "/upload" }]),
+            "https://api.example.com/upload/a",
+        ),
+        (json!([{ "url": "https://api.example.com/v1" }]), json!([]), "https://api.example.com/v1/a"),
+        (json!([]), json!(null), "https://given.example/a"),
+    ] {
+        let mut api = description(json!({ "/a": operation("a") }));
+        api["servers"] = servers.clone();
+        if !own.is_null() {
+            api["paths"]["/a"]["get"]["servers"] = own.clone();
+        }
+        let folder = imported(&api);
+        let ran = std::process::Command::new(FOLIO_BIN)
+            .args(["call", "a", "--dry-run", "-f", "out"])
+            .env("PETS_URL", if wanted.contains("given") { "https://given.example" } else { "" })
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let line = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert!(line.starts_with(&format!("send GET {wanted}\n")), "{servers} {own}: {ran:?}");
+    }
+}
+
+#[test]
+fn names_of_parameters_that_mean_something_else_are_written_all_the_same() {
+    let names = ["else", "properties", "type", "required", "this", "each"];
+    let parameters: Vec<Value> =
+        names.iter().map(|name| json!({ "name": name, "in": "query", "schema": { "type": "string" } })).collect();
+    let folder = imported(&get(json!(parameters)));
+    let query = tools(&folder, "tools/default.yaml")["a"]["run"]["http"]["query"].clone();
+    assert_eq!(query.as_object().unwrap().keys().collect::<Vec<_>>(), names);
+    let body = |name: &str| json!({ "application/json": { "schema": { "type": "object", "properties": { name: { "type": "string" } } } } });
+    let folder = imported(&description(
+        json!({ "/a": { "post": { "operationId": "a", "requestBody": { "content": body("file") } } } }),
+    ));
+    assert!(sent(&folder, "a", &json!({ "body": { "file": "x" } })).contains(r#"{"file":"x"}"#));
+}
+
+#[test]
+fn body_of_a_get_is_warned_of() {
+    let body = |required: bool| json!({ "required": required, "content": { "application/json": { "schema": { "type": "object", "properties": { "q": { "type": "string" } } } } } });
+    let operation = |id: &str, body: Value| json!({ "get": { "operationId": id, "requestBody": body } });
+    let empty = json!({ "content": { "application/json": { "schema": { "type": "object", "properties": {} } } } });
+    for (body, words) in [
+        (body(true), "a GET request with a body is left out"),
+        (body(false), "a GET request with a body is sent without it"),
+        (empty, ""),
+    ] {
+        let folder = TestFolder::new(&[]);
+        let api = description(json!({ "/a": operation("a", body), "/b": { "get": { "operationId": "b" } } }));
+        let ran = import_value(&folder, &api, &[]);
+        assert!(ran.code == Some(0) && ran.err.contains(words), "{ran:?}");
+        assert_eq!(ran.err.is_empty(), words.is_empty(), "{}", ran.err);
+        assert_eq!(tools(&folder, "tools/default.yaml")["a"].is_null(), words.ends_with("left out"));
+    }
+}
+
+#[test]
+fn answers_have_no_output_schema() {
+    let schema = json!({ "type": "object", "required": ["id"], "properties": { "id": { "type": "integer" } } });
+    let responses = json!({ "200": { "content": { "application/json": { "schema": schema } } }, "204": { "description": "nothing" } });
+    let folder = imported(&description(json!({ "/a": { "get": { "operationId": "a", "responses": responses } } })));
+    assert!(!read(&folder, "tools/default.yaml").contains("outputSchema"));
+}
+
+#[test]
+fn schemas_are_written_so_that_no_client_refuses_them() {
+    let tree = json!({ "type": "object", "properties": { "children": { "type": "array", "items": { "$ref": "#/components/schemas/Tree" } } } });
+    let properties = json!({
+        "list": { "type": "array" }, "size": { "type": "integer", "enum": [1, 2] }, "maybe": { "enum": ["a", null] },
+        "any": {}, "tree": { "$ref": "#/components/schemas/Tree" },
+        "object": { "type": "object", "required": ["gone"], "properties": { "x": {} } },
+        "flag": { "type": "boolean", "enum": [true] }, "named": { "const": "x" }
+    });
+    let content = json!({ "application/json": { "schema": { "type": "object", "properties": properties } } });
+    let mut api = description(json!({
+        "/a": { "post": { "operationId": "a", "requestBody": { "content": content } } },
+        "/b": { "get": { "operationId": "b", "parameters": [{ "name": "f", "in": "query", "schema": {} }] } },
+        "/c": { "get": { "operationId": "c" } }
+    }));
+    api["components"] = json!({ "schemas": { "Tree": tree } });
+    let folder = imported(&api);
+    let ran = run_folio(
+        folder.path(),
+        &["check", "out", "--strict", "--format", "lines", "--clients", "vscode,gemini,codex,claude-code"],
+    );
+    let said: Vec<&str> = ran.out.lines().filter(|line| !line.contains(": note[")).collect();
+    assert_eq!(said, Vec::<&str>::new());
+}
