@@ -36,16 +36,17 @@ use crate::world::TracePropagation;
 
 use entry::EntryContext;
 use inputs::Inputs;
-use listing::{Lists, Object, ServerInfo};
+use listing::{Lists, Object, ServerInfo, ToolListing};
 use result::call_result::{CallContext, PromptResult, ResultBlock, ResultMessage, TaskPolicy, ToolResult};
 use result::refusal::{Refusal, RefusalKind};
 use routes::{Route, Routes};
 
 pub use build::serving_checks::{AcceptError, HttpServingMode, ServingMode, SettingsAtStart, UnacceptedCatalog};
 pub use build::{BuildOutcome, build, build_for_clients, rebuild};
-pub use clients::{ClientProfile, KnownClient, MAX_LIST_TOKENS, missing_lists, token_count};
+pub use clients::{ClientProfile, KnownClient, missing_lists};
 pub use listing::bridge::{BridgePolicy, BridgedLists};
 pub use listing::entry_name::check_entry_name;
+pub use listing::tool_search::{MAX_LIST_TOKENS, SearchTool, find_tools, token_count};
 pub use result::media_block::{contents_block, embedded_block};
 pub use settings::http_access::{HttpAccess, TokenDigest, normalize_origin};
 pub use settings::http_settings::{HttpLimits, HttpSettings};
@@ -74,6 +75,8 @@ pub struct Catalog {
 /// What the served manifest says of the server as a whole.
 struct ServerSettings {
     info: ServerInfo,
+    /// What is listed in place of the tools, where these are searched.
+    search_tools: Option<Vec<ToolListing>>,
     http: HttpSettings,
     limits: ServerLimits,
     trace_propagation: TracePropagation,
@@ -111,6 +114,27 @@ impl Catalog {
     /// Every list that a client can ask for.
     pub fn lists(&self) -> &Lists {
         &self.lists
+    }
+
+    /// What `tools/list` lists: the tools, or those that find and call them.
+    pub fn visible_tools(&self) -> &[ToolListing] {
+        self.settings.search_tools.as_deref().unwrap_or(&self.lists.tools)
+    }
+
+    /// Whether tools are searched instead of listed.
+    pub fn searches_tools(&self) -> bool {
+        self.settings.search_tools.is_some()
+    }
+
+    /// The tool of a name that finds or calls others, where these are searched.
+    pub fn search_tool(&self, name: &str) -> Option<SearchTool> {
+        SearchTool::from_name(name).filter(|_| self.searches_tools())
+    }
+
+    /// The name of the tool that a call runs, which another may have been asked to call.
+    pub fn called_tool<'a>(&self, name: &'a str, arguments: Option<&'a Object>) -> &'a str {
+        let called = || arguments?.get("name")?.as_str();
+        self.search_tool(name).filter(|tool| *tool != SearchTool::Search).and_then(|_| called()).unwrap_or(name)
     }
 
     /// Continues the rate and concurrency counts of an earlier catalog.
@@ -244,7 +268,8 @@ impl Catalog {
         Ok(result)
     }
 
-    fn unknown_tool(&self, name: &str) -> Refusal {
+    /// Refuses a name that no tool has.
+    pub fn unknown_tool(&self, name: &str) -> Refusal {
         let listed = self.tools.iter().filter(|(_, tool)| !tool.is_hidden).map(|(name, _)| name.as_str());
         let near = nearest(name, listed).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         let message = format!("Unknown tool: {}{near}", truncate(name, MAX_SHOWN_NAME_CHARS));

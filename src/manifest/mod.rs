@@ -38,7 +38,7 @@ pub use mock::{MOCKED_ACTIONS, Mock, MockError, ProgramMock, ResponseMock};
 pub use prompt::{Message, Prompt, SYSTEM_ROLE, SYSTEM_ROLE_HELP};
 pub use resource::Resource;
 pub use schema::{SCHEMA, generate_schema};
-pub use server::{Bridge, BridgeKind, BridgeMode, EnvEntry, EnvVariable, Server, TraceKey};
+pub use server::{Bridge, BridgeKind, BridgeMode, EnvEntry, EnvVariable, Server, ToolSearch, TraceKey};
 pub use test::{Expect, ExpectedAction, ExpectedMessage, SentParts, Test, TestCase};
 pub use tool::{Concurrency, ConcurrencyKeys, RateLimit, ResultSpec, Task, TaskSupport, Tool};
 

@@ -45,6 +45,10 @@ pub struct Server {
     /// `list-resources` and `read-resource`. `auto` offers them to clients that are known to lack the lists or declare it,
     /// `[prompts, resources]` or one of them to every client, `none` to no client. The default is `auto`.
     pub bridge: Option<Bridge>,
+    /// For servers with many tools: lists `search-tools`, `call-read-only-tool` and `call-tool` in place of them, with which
+    /// a model finds and calls them. Calls by the name of a tool work as ever. `auto` does so where the list is above about
+    /// 25,000 tokens (bytes of JSON / 4). The default is `never`.
+    pub tool_search: Option<ToolSearch>,
     /// Limits of the whole server: `{ programs: 8 }`.
     pub limits: Option<Spanned<ServerLimits>>,
 }
@@ -75,6 +79,18 @@ pub enum BridgeKind {
     Prompts,
     /// Resources, as `list-resources` and `read-resource`.
     Resources,
+}
+
+/// When tools are searched instead of listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolSearch {
+    /// All tools are listed.
+    Never,
+    /// Where the list is above about 25,000 tokens.
+    Auto,
+    /// However many there are.
+    Always,
 }
 
 /// A trace header in addition to `traceparent`.

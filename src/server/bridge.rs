@@ -89,7 +89,7 @@ impl BridgeTool {
             BridgeTool::ListPrompts | BridgeTool::GetPrompt => lists.prompts,
             BridgeTool::ListResources | BridgeTool::ReadResource => lists.resources,
         };
-        is_wanted && snapshot.tools.find(|tool| tool.name == self.name()).is_none()
+        is_wanted && snapshot.catalog.input_schema(self.name()).is_none()
     }
 
     fn description(self) -> &'static str {
@@ -204,9 +204,12 @@ pub(crate) async fn call(
 }
 
 /// The arguments of a call. Others that a host adds are ignored: no author could allow them.
-fn parse_arguments<T: DeserializeOwned>(tool: BridgeTool, arguments: Option<JsonObject>) -> Result<T, ErrorData> {
+pub(crate) fn parse_arguments<T: DeserializeOwned>(
+    input_schema: Value,
+    arguments: Option<JsonObject>,
+) -> Result<T, ErrorData> {
     let refused = |why: String| ErrorData::invalid_params(format!("invalid arguments: {why}"), None);
-    let schema = Schema::compile(tool.input_schema(), &|_| None).map_err(|_| refused("no schema".to_owned()))?;
+    let schema = Schema::compile(input_schema, &|_| None).map_err(|_| refused("no schema".to_owned()))?;
     let settled = schema.settle(arguments.unwrap_or_default(), EmptyText::Text);
     let (arguments, violations) = settled.map_err(|exceeded| refused(exceeded.to_string()))?;
     let complaints: Vec<String> = violations.into_iter().map(|violation| violation.message).collect();
@@ -218,7 +221,7 @@ fn parse_arguments<T: DeserializeOwned>(tool: BridgeTool, arguments: Option<Json
 
 /// A page of a list, as JSON.
 fn list(tool: BridgeTool, request: &CallToolRequestParams, snapshot: &CatalogSnapshot) -> Result<String, ErrorData> {
-    let ListArguments { query, cursor } = parse_arguments(tool, request.arguments.clone())?;
+    let ListArguments { query, cursor } = parse_arguments(tool.input_schema(), request.arguments.clone())?;
     let words = query_words(query.unwrap_or_default())?;
     let (key, entries): (_, Vec<_>) = match tool {
         BridgeTool::ListPrompts => ("prompts", snapshot.prompts.items().iter().map(BridgeEntry::Prompt).collect()),
@@ -306,7 +309,7 @@ async fn get_prompt(
     admitted: &AdmittedRequest,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallOutcome<ToolResult>, ErrorData> {
-    let PromptArguments { name, arguments } = parse_arguments(BridgeTool::GetPrompt, request.arguments)?;
+    let PromptArguments { name, arguments } = parse_arguments(BridgeTool::GetPrompt.input_schema(), request.arguments)?;
     let mut prompt_request = GetPromptRequestParams::new(name);
     prompt_request.arguments = arguments;
     prompt_request.input_responses = request.input_responses;
@@ -343,7 +346,7 @@ async fn read_resource(
     admitted: &AdmittedRequest,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallOutcome<ToolResult>, ErrorData> {
-    let ResourceArguments { uri } = parse_arguments(BridgeTool::ReadResource, request.arguments)?;
+    let ResourceArguments { uri } = parse_arguments(BridgeTool::ReadResource.input_schema(), request.arguments)?;
     let mut resource_request = ReadResourceRequestParams::new(uri);
     resource_request.input_responses = request.input_responses;
     resource_request.request_state = request.request_state;

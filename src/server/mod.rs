@@ -37,6 +37,7 @@ mod task_table;
 mod tasks;
 #[cfg(test)]
 pub(crate) mod testing;
+mod tool_search;
 mod tools;
 mod untyped_request;
 

@@ -99,7 +99,8 @@ impl CatalogSnapshot {
         options: ServeOptions,
     ) -> (CatalogSnapshot, Changes) {
         let mut changes = Changes::diff(&previous.catalog, &catalog);
-        let revisions = previous.revisions.advance(&changes);
+        let mut revisions = previous.revisions.advance(&changes);
+        revisions.tools += u64::from(previous.catalog.searches_tools() != catalog.searches_tools());
         catalog.inherit_tool_usage(&previous.catalog);
         let next = CatalogSnapshot::build(catalog, revisions, previous.update_counts.clone(), options);
         changes.new_capabilities = next.capabilities.new_since(previous.capabilities);
@@ -172,8 +173,8 @@ impl CatalogSnapshot {
         let capabilities = DeclaredCapabilities::from_catalog(&catalog, options);
         let change_capabilities = ChangeCapabilities::from_catalog(&catalog, options);
         let shapes = structured_content::output_shapes(&lists.tools);
-        let tools: Vec<Tool> = lists.tools.iter().map(tool).collect();
-        let fingerprint = list_fingerprint(&lists.tools);
+        let tools: Vec<Tool> = catalog.visible_tools().iter().map(tool).collect();
+        let fingerprint = list_fingerprint(catalog.visible_tools());
         let session_tools =
             structured_content::session_tools(&tools, &shapes).map(|tools| PagedList::new(tools, fingerprint));
         let tools = PagedList::new(tools, fingerprint);

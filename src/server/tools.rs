@@ -1,5 +1,7 @@
 //! `tools/list` and `tools/call`.
 
+use std::ops::ControlFlow;
+
 use futures_util::future::BoxFuture;
 use rmcp::{
     RoleServer,
@@ -26,6 +28,7 @@ use super::{
     session::AdmittedRequest,
     structured_content,
     tasks::{self, TaskCall},
+    tool_search,
 };
 
 pub(crate) fn list(
@@ -54,6 +57,11 @@ pub(crate) async fn call(
     if let Some(tool) = server.bridge_tool(&request.name, &admitted.snapshot, context) {
         return bridge::call(server, tool, request, &admitted, context).await;
     }
+    let name = request.name.clone();
+    let request = match tool_search::resolve(request, &admitted.snapshot.catalog) {
+        ControlFlow::Continue(request) => request,
+        ControlFlow::Break(answer) => return Ok(CallToolResponse::Complete(tool_result(answer, &name, &admitted))),
+    };
     let runs_actions = admitted.snapshot.catalog.tool_runs_actions(&request.name);
     if let Err(wait) = server.charge_call(admitted.spec_version, runs_actions) {
         let answer = ToolResult::failure(error::rate_limited(wait).message);

@@ -221,10 +221,12 @@ impl PeerState {
                     let baseline = self.shared_server.subscription_baseline(&listen.params.notifications);
                     listen.extensions.insert(baseline);
                 }
-                if let ClientRequest::CallToolRequest(call) = &mut request.request
-                    && self.shared_server.catalog().tool_limits_calls(&call.params.name)
-                {
-                    call.extensions.insert(Arc::new(self.arrival_order.join_queue(&call.params.name)));
+                if let ClientRequest::CallToolRequest(call) = &mut request.request {
+                    let catalog = self.shared_server.catalog();
+                    let tool = catalog.called_tool(&call.params.name, call.params.arguments.as_ref());
+                    if catalog.tool_limits_calls(tool) {
+                        call.extensions.insert(Arc::new(self.arrival_order.join_queue(tool)));
+                    }
                 }
                 if self.roots_revision != RootsRevision::default() {
                     request.request.extensions_mut().insert(self.roots_revision);

@@ -107,6 +107,7 @@ mod streams;
 mod supervisor;
 mod tasks;
 mod terminal;
+mod tool_search;
 mod tls;
 mod http2;
 mod proxy;

@@ -22,7 +22,8 @@ use crate::catalog::clients::client_checks::{self, LintedServer};
 use crate::catalog::entry::entry_references::{EntryId, ReferenceCollector};
 use crate::catalog::entry::{PackContext, pack_names};
 use crate::catalog::listing::mcp_apps;
-use crate::catalog::listing::{Lists, ResourceTemplateListing, ServerInfo};
+use crate::catalog::listing::tool_search::{self, SearchTool};
+use crate::catalog::listing::{Lists, ResourceTemplateListing, ServerInfo, ToolListing};
 use crate::catalog::prompt::prompt_reuse::PackKey;
 use crate::catalog::prompt::{CompiledPrompt, PromptParts};
 use crate::catalog::resource::CompiledResource;
@@ -36,7 +37,7 @@ use crate::catalog::{Catalog, ServerSettings};
 use crate::compile::{Compiler, GrantUse, LoadContext, LoadCoverage, LoadDependencies, PartKind, SandboxUse};
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::load::{EntryFile, LoadedPack, LoadedPacks, ParsedFiles};
-use crate::manifest::Prompt;
+use crate::manifest::{Prompt, ToolSearch};
 use crate::redact::{Redactor, SECRET_PLACEHOLDER};
 use crate::template::CoverageMarker;
 use crate::uri::UriTemplate;
@@ -320,11 +321,15 @@ impl CatalogBuilder<'_> {
         compiler.scope_shape = pack_names(&served.pack);
         let (http, limits) = (http_settings(served, &mut compiler), server_limits(served, &mut compiler));
         let (lists, routes) = self.list_entries();
+        self.check_search_names(info.as_ref(), &lists, load_context);
         self.check_entries(packs, &lists, &routes, load_context);
         let info = info?;
-        client_checks::warn(clients, &self.linted_server(&info, &lists, packs), load_context);
+        let search_tools = tool_search::search_tools(info.tool_search, &lists.tools);
+        let visible_tools = search_tools.as_deref().unwrap_or(&lists.tools);
+        client_checks::warn(clients, &self.linted_server(&info, &lists, visible_tools, packs), load_context);
         let settings = ServerSettings {
             info,
+            search_tools,
             http: http?,
             limits,
             trace_propagation: trace_propagation(served),
@@ -363,6 +368,17 @@ impl CatalogBuilder<'_> {
         packs.iter().for_each(|pack| mcp_apps::check(pack, &mime_type, load_context));
     }
 
+    /// Refuses tools with the name of one that finds or calls others, even if `auto` does not list that yet.
+    fn check_search_names(&self, info: Option<&ServerInfo>, lists: &Lists, load_context: &mut LoadContext) {
+        let setting = info.and_then(|info| info.tool_search).filter(|setting| *setting != ToolSearch::Never);
+        let taken = lists.tools.iter().filter(|tool| setting.is_some() && SearchTool::from_name(&tool.name).is_some());
+        for (tool, at) in taken.filter_map(|tool| Some((tool, self.tool_locations.get(&tool.name)?))) {
+            let message = format!("tool `{}` has the name of one of `server.toolSearch`", tool.name);
+            let diagnostic = load_context.error(Code::Duplicate, *at, message);
+            diagnostic.help("rename it, or write `toolSearch: never`");
+        }
+    }
+
     /// Hides the secrets of all packs, but not in the names of entries.
     fn redactor(&self, lists: &Lists) -> Redactor {
         // What is found in folders is named by whoever writes there.
@@ -378,11 +394,13 @@ impl CatalogBuilder<'_> {
         &'a self,
         info: &'a ServerInfo,
         lists: &'a Lists,
+        visible_tools: &'a [ToolListing],
         packs: &'a [LoadedPack],
     ) -> LintedServer<'a> {
         LintedServer {
             info,
             lists,
+            visible_tools,
             packs,
             tool_locations: &self.tool_locations,
             prompt_locations: &self.prompt_locations,

@@ -22,6 +22,8 @@ const MAX_SCHEMA_WARNINGS: usize = 3;
 pub(in crate::catalog) struct LintedServer<'a> {
     pub(in crate::catalog) info: &'a ServerInfo,
     pub(in crate::catalog) lists: &'a Lists,
+    /// What `tools/list` lists.
+    pub(in crate::catalog) visible_tools: &'a [ToolListing],
     pub(in crate::catalog) packs: &'a [LoadedPack],
     /// The places of tools, by name.
     pub(in crate::catalog) tool_locations: &'a IndexMap<String, Location>,
@@ -34,11 +36,12 @@ pub(in crate::catalog) fn warn(clients: &[KnownClient], server: &LintedServer<'_
     let Some(first) = server.packs.first() else { return };
     let place_of = |tool: &str| server.tool_locations.get(tool).copied().unwrap_or(first.at);
     if clients.is_empty() {
-        common_client_limits::warn_of_long_names(server.info, server.lists, place_of, load_context);
-        common_client_limits::warn_of_many_tools(server.lists, first.at, load_context);
+        common_client_limits::warn_of_long_names(server.info, server.visible_tools, place_of, load_context);
+        common_client_limits::warn_of_many_tools(server.visible_tools, first.at, load_context);
     } else {
-        common_client_limits::warn_of_large_tools(server.lists, first.at, place_of, load_context);
+        common_client_limits::warn_of_large_tools(server.visible_tools, place_of, load_context);
     }
+    common_client_limits::warn_of_large_list(server.info, server.visible_tools, first.at, load_context);
     let at = load_context.documents.key_at(first.at, "/server");
     for (client, rule) in clients.iter().flat_map(|client| client.rules().iter().map(move |rule| (*client, rule))) {
         ClientRuleCheck { client, rule, server, at, report: &mut load_context.report }.check();
@@ -66,7 +69,7 @@ impl ClientRuleCheck<'_> {
             | ClientLimit::RootKeywords(_)
             | ClientLimit::Schema(_)
             | ClientLimit::PropertyName(_) => {
-                lists.tools.iter().for_each(|tool| self.check_tool(tool));
+                self.server.visible_tools.iter().for_each(|tool| self.check_tool(tool));
             }
             ClientLimit::PromptTitle | ClientLimit::RequiredArguments(_) | ClientLimit::PromptDescription => {
                 lists.prompts.iter().for_each(|prompt| self.check_prompt(prompt));
@@ -89,10 +92,11 @@ impl ClientRuleCheck<'_> {
 
     fn check_server(&mut self) {
         let (lists, at) = (self.server.lists, self.at);
+        let tool_count = self.server.visible_tools.len();
         let bridged = self.server.info.bridge.lists_for_known(self.client.missing_lists());
         match self.rule.limit {
-            ClientLimit::Tools(max) if lists.tools.len() > max => {
-                self.warn(at.span(), &count_noun(lists.tools.len(), "tool"))
+            ClientLimit::Tools(max) if tool_count > max => {
+                self.warn(at.span(), &count_noun(tool_count, "tool"))
                     .help("split the server, or turn tools into prompts or resources");
             }
             ClientLimit::Prompts if !bridged.prompts && !lists.prompts.is_empty() => {

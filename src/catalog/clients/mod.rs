@@ -7,8 +7,6 @@ pub(super) mod client_checks;
 pub(super) mod common_client_limits;
 pub(super) mod refused_schema;
 
-pub use common_client_limits::{MAX_LIST_TOKENS, token_count};
-
 use serde::Serialize;
 
 use crate::catalog::clients::refused_schema::RefusedSchema;

@@ -6,6 +6,7 @@ pub(super) mod bridge;
 pub(super) mod entry_name;
 pub(super) mod icons;
 pub(super) mod mcp_apps;
+pub(super) mod tool_search;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::catalog::listing::bridge::BridgePolicy;
+use crate::manifest::ToolSearch;
 use crate::value_types::{CacheScope, Role, Theme};
 
 /// A JSON object.
@@ -59,6 +61,9 @@ pub struct ServerInfo {
     /// For whom prompts and resources are also offered as tools.
     #[serde(skip)]
     pub bridge: BridgePolicy,
+    /// When tools are searched instead of listed, if the manifest says it.
+    #[serde(skip)]
+    pub tool_search: Option<ToolSearch>,
 }
 
 /// Every list that a client can ask for, in the order in which it is answered.

@@ -47,6 +47,7 @@ pub(in crate::catalog) fn server_info(pack: &LoadedPack, compiler: &mut Compiler
         extensions: server.extensions.as_ref().map(|map| map.value.clone()),
         experimental: server.experimental.as_ref().map(|map| map.value.clone()),
         bridge: server.bridge.as_ref().map(BridgePolicy::new).unwrap_or_default(),
+        tool_search: server.tool_search,
     })
 }
 

@@ -1,9 +1,11 @@
 //! `folio list`.
 
 use super::args::ListArgs;
-use crate::catalog::listing::{Lists, PromptListing, ToolListing};
+use crate::catalog::Catalog;
+use crate::catalog::listing::{PromptListing, ToolListing};
 use crate::cli::manifest::load_and_build;
 use crate::cli::{Exit, Output};
+use crate::diagnostic::quote_names;
 use crate::load::ManifestLocation;
 
 /// Prints what a client would see.
@@ -17,12 +19,13 @@ pub(crate) fn run(arguments: &ListArgs, output: &Output) -> anyhow::Result<Exit>
     if arguments.json {
         output.print(&format!("{}\n", serde_json::to_string_pretty(catalog.lists())?))?;
     } else {
-        output.print(&output.sanitize_for_stdout(render_table(catalog.lists())))?;
+        output.print(&output.sanitize_for_stdout(render_table(catalog)))?;
     }
     Ok(Exit::Success)
 }
 
-fn render_table(lists: &Lists) -> String {
+fn render_table(catalog: &Catalog) -> String {
+    let lists = catalog.lists();
     let summary = |title: &Option<String>, description: &Option<String>| {
         let text = description.as_deref().or(title.as_deref()).unwrap_or_default();
         text.lines().next().unwrap_or_default().to_owned()
@@ -37,10 +40,19 @@ fn render_table(lists: &Lists) -> String {
         templates.map(|listed| (listed.uri_template.clone(), summary(&listed.info.title, &listed.info.description)));
     let mut text = String::new();
     write_section("prompts", prompts.collect(), &mut text);
-    write_section("tools", tools.collect(), &mut text);
+    write_section(&tools_title(catalog), tools.collect(), &mut text);
     write_section("resources", resources.collect(), &mut text);
     write_section("resource templates", templates.collect(), &mut text);
     if text.is_empty() { "no entries\n".to_owned() } else { text }
+}
+
+/// The title of the tools, which says where clients see others.
+fn tools_title(catalog: &Catalog) -> String {
+    let visible: Vec<&str> = catalog.visible_tools().iter().map(|tool| tool.name.as_str()).collect();
+    match catalog.searches_tools() {
+        true => format!("tools, which clients find and call with {}", quote_names(&visible)),
+        false => "tools".to_owned(),
+    }
 }
 
 fn write_section(title: &str, rows: Vec<(String, String)>, text: &mut String) {

@@ -1,0 +1,75 @@
+//! Calls of the tools that find and call others (`server.toolSearch`).
+
+use std::ops::ControlFlow;
+
+use rmcp::model::{CallToolRequestParams, ErrorData, JsonObject};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::catalog::{Catalog, SearchTool, find_tools, listing::ToolListing, result::call_result::ToolResult};
+
+use super::bridge::parse_arguments;
+
+/// The arguments of `search-tools`.
+#[derive(Deserialize)]
+struct SearchArguments {
+    query: String,
+    limit: usize,
+}
+
+/// The arguments of `call-read-only-tool` and `call-tool`.
+#[derive(Deserialize)]
+struct CallArguments {
+    name: String,
+    arguments: Option<JsonObject>,
+}
+
+/// The call that a request makes, by the tool's own name or through another; or its answer at once: what a search found, or
+/// why nothing is called, for the model to read.
+pub(crate) fn resolve(
+    request: CallToolRequestParams,
+    catalog: &Catalog,
+) -> ControlFlow<ToolResult, CallToolRequestParams> {
+    let resolved = match catalog.search_tool(&request.name) {
+        None => return ControlFlow::Continue(request),
+        Some(SearchTool::Search) => search(request.arguments, catalog).map(ControlFlow::Break),
+        Some(through) => direct_call(through, request, catalog).map(ControlFlow::Continue),
+    };
+    resolved.unwrap_or_else(|error| ControlFlow::Break(ToolResult::failure(error.message)))
+}
+
+fn search(arguments: Option<JsonObject>, catalog: &Catalog) -> Result<ToolResult, ErrorData> {
+    let SearchArguments { query, limit } = parse_arguments(SearchTool::Search.input_schema(), arguments)?;
+    let found = find_tools(&query, &catalog.lists().tools).into_iter().take(limit);
+    Ok(ToolResult::text(json!({ "tools": found.map(found_tool).collect::<Vec<_>>() }).to_string()))
+}
+
+/// A tool without what only programs read.
+fn found_tool(tool: &ToolListing) -> Value {
+    let mut found = json!({ "name": tool.name, "title": tool.title, "description": tool.description,
+        "annotations": tool.annotations, "inputSchema": tool.input_schema });
+    if let Value::Object(keys) = &mut found {
+        keys.retain(|_, value| !value.is_null());
+    }
+    found
+}
+
+/// The same call by the tool's own name.
+fn direct_call(
+    through: SearchTool,
+    mut request: CallToolRequestParams,
+    catalog: &Catalog,
+) -> Result<CallToolRequestParams, ErrorData> {
+    let CallArguments { name, arguments } = parse_arguments(through.input_schema(), request.arguments.take())?;
+    let refused = |message: String| Err(ErrorData::invalid_params(message, None));
+    let Some(tool) = catalog.lists().tools.iter().find(|tool| tool.name == name) else {
+        return refused(catalog.unknown_tool(&name).message);
+    };
+    let only_reads = tool.annotations.as_ref().and_then(|annotations| annotations.read_only_hint) == Some(true);
+    if through == SearchTool::CallReadOnly && !only_reads {
+        return refused(format!("`{name}` may change something: call it with `{}`", SearchTool::Call.name()));
+    }
+    request.name = name.into();
+    request.arguments = arguments;
+    Ok(request)
+}
