@@ -170,3 +170,32 @@ fn two_keys_of_one_query_are_both_sent() {
     let sent = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(sent.contains("token=") && sent.contains("key=") && !sent.contains("-secret"), "{sent}");
 }
+
+#[test]
+fn credentials_beside_others_are_asked_for() {
+    let key = |place: &str, name: &str| json!({ "type": "apiKey", "in": place, "name": name });
+    let bearer = json!({ "type": "http", "scheme": "bearer" });
+    for (one, two) in [(key("header", "X-Key"), bearer), (key("query", "a"), key("query", "b"))] {
+        let mut api = secured(json!({ "one": one, "two": two }), json!([]));
+        api["paths"]["/a"]["get"]["security"] = json!([{ "one": [], "two": [] }]);
+        let folder = TestFolder::new(&[]);
+        assert_eq!(import_value(&folder, &api, &[]).code, Some(0));
+        let manifest = read(&folder, "folio.yaml");
+        let names: Vec<&str> = manifest
+            .lines()
+            .filter(|line| line.contains("secret: true"))
+            .filter_map(|line| line.trim().split(':').next())
+            .collect();
+        assert_eq!(names.len(), 2, "{manifest}");
+        for (set, missing) in [(names[0], names[1]), (names[1], names[0])] {
+            let ran = std::process::Command::new(FOLIO_BIN)
+                .args(["call", "a", "-f", "out"])
+                .env(set, "some-secret")
+                .current_dir(folder.path())
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+            assert!(said.contains(&format!("missing credential: variable `{missing}` is not set")), "{said}");
+        }
+    }
+}

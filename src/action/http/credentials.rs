@@ -113,12 +113,17 @@ impl HttpCredentials {
     /// Refuses a request whose credentials are not set: an API may answer it all the same, but as to a stranger.
     ///
     /// What an optional argument is, or a block or a helper such as `default` makes of a variable, may be empty.
-    pub(super) fn check_variables_set(&self, context: &ActionContext<'_>) -> Result<(), ActionError> {
-        if !context.run.world.needs_credentials() {
+    pub(super) fn check_variables_set(
+        &self,
+        further: &[Vec<String>],
+        context: &ActionContext<'_>,
+    ) -> Result<(), ActionError> {
+        if matches!(self, HttpCredentials::None) || !context.run.world.needs_credentials() {
             return Ok(());
         }
         let is_unset = |path: &&[String]| context.scope.get(path).is_none_or(serde_json::Value::is_null);
-        match self.required_variables().into_iter().find(is_unset) {
+        let further = further.iter().map(Vec::as_slice);
+        match self.required_variables().into_iter().chain(further).find(is_unset) {
             Some([head, name]) if head == "env" => {
                 Err(ActionError::message(format!("missing credential: variable `{name}` is not set")))
             }

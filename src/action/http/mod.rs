@@ -50,6 +50,8 @@ pub struct HttpAction {
     query: Vec<QueryParameter>,
     headers: Vec<(String, Template<HeaderSlot>)>,
     credentials: HttpCredentials,
+    /// The secret variables in its query and headers, which belong to its credentials where it has some.
+    further_credentials: Vec<Vec<String>>,
     body: HttpBody,
     timeout: Option<std::time::Duration>,
     /// How old a response may be that was kept.
@@ -182,6 +184,7 @@ impl ActionKind for HttpAction {
             query: query?,
             headers: headers?,
             credentials,
+            further_credentials: Vec::new(),
             body,
             timeout: spec.timeout.as_ref().map(|timeout| timeout.to_std()),
             cache_lifetime: spec.cache.as_ref().map(|cache| cache.to_std()),
@@ -229,7 +232,18 @@ impl HttpAction {
         // Variables and the results of steps may be secret.
         let reads = self.url.read_paths().iter().cloned().chain(QueryParameter::read_paths(&self.query));
         let is_secret = |path: Vec<String>| path.first().is_some_and(|head| head == "env" || head == "steps");
-        Some(HttpAction { has_secret_query: reads.into_iter().any(is_secret), ..self })
+        let has_secret_query = reads.into_iter().any(is_secret);
+        let further_credentials = self.secret_variables(compiler);
+        Some(HttpAction { has_secret_query, further_credentials, ..self })
+    }
+
+    /// The secret variables that stand by themselves in its query and headers.
+    fn secret_variables(&self, compiler: &Compiler<'_>) -> Vec<Vec<String>> {
+        let mut variables = QueryParameter::plain_variables(&self.query);
+        variables.extend(self.headers.iter().flat_map(|(_, value)| value.plain_variables()));
+        let is_secret =
+            |path: &&[String]| matches!(path, [head, name] if head == "env" && compiler.pack.env.is_secret(name));
+        variables.into_iter().filter(is_secret).map(<[String]>::to_vec).collect()
     }
 
     /// Refuses secrets in a request whose host an argument chooses.

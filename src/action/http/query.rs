@@ -66,6 +66,12 @@ impl QueryParameter {
         values.flat_map(|value| value.template.read_paths().to_vec()).collect()
     }
 
+    /// The paths that stand by themselves in parameters.
+    pub(super) fn plain_variables(parameters: &[QueryParameter]) -> Vec<&[String]> {
+        let values = parameters.iter().flat_map(|parameter| &parameter.values);
+        values.flat_map(|value| value.template.plain_variables()).collect()
+    }
+
     /// The parameters as `application/x-www-form-urlencoded`. A template of which every value is absent is left out.
     pub(super) fn encode_all(parameters: &[QueryParameter], scope: &Scope) -> Result<String, ActionError> {
         let mut pairs = Vec::with_capacity(parameters.len());

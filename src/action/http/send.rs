@@ -22,7 +22,7 @@ const MAX_DESCRIPTION_CHARS: usize = 500;
 impl HttpAction {
     pub(super) fn build_request(&self, context: &ActionContext<'_>) -> Result<HttpRequest, ActionError> {
         let scope = context.scope;
-        self.credentials.check_variables_set(context)?;
+        self.credentials.check_variables_set(&self.further_credentials, context)?;
         let path = self.url.render(scope)?.text;
         let mut url = match &self.base {
             Some(base) => parse_url(&format!("{}{path}", base.render(scope)?.text.trim_end_matches('/')))?,
