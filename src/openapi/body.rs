@@ -45,12 +45,19 @@ pub(super) fn read_body<'d>(operation: ApiNode<'d>, document: &'d ApiDocument) -
     Some(Body {
         node,
         kind: BodyKind::from_media_type(media_type),
-        media_type: essence(media_type),
+        media_type: without_charset(media_type),
         required: node.flag("required") == Some(true),
         description: node.text("description").unwrap_or_default(),
         schema: media.get("schema"),
         encoding: media.get("encoding"),
     })
+}
+
+/// A media type with its parameters but for `charset`: what folio sends is UTF-8.
+fn without_charset(media_type: &str) -> String {
+    let is_charset = |parameter: &&str| parameter.trim_start().to_ascii_lowercase().starts_with("charset");
+    let parameters = media_type.split(';').skip(1).filter(|parameter| !is_charset(parameter));
+    parameters.fold(essence(media_type), |whole, parameter| format!("{whole};{}", parameter.trim_end()))
 }
 
 /// The media type that folio writes best: JSON, then forms, then text; of several, the first.

@@ -231,3 +231,23 @@ fn schemas_are_written_so_that_no_client_refuses_them() {
     let said: Vec<&str> = ran.out.lines().filter(|line| !line.contains(": note[")).collect();
     assert_eq!(said, Vec::<&str>::new());
 }
+
+#[test]
+fn parameters_of_a_media_type_are_sent() {
+    let schema = json!({ "type": "object", "properties": { "q": { "type": "string" } } });
+    for (media_type, wanted) in [
+        ("application/json;v=1.0", "Content-Type: application/json;v=1.0\n"),
+        (
+            "application/json; odata=minimalmetadata; charset=utf-8",
+            "Content-Type: application/json; odata=minimalmetadata\n",
+        ),
+        ("application/json; charset=utf-8", "Content-Type: application/json\n"),
+    ] {
+        let content = json!({ media_type: { "schema": schema } });
+        let folder = imported(&description(
+            json!({ "/a": { "post": { "operationId": "a", "requestBody": { "content": content } } } }),
+        ));
+        let request = sent(&folder, "a", &json!({ "q": "x" }));
+        assert!(request.contains(wanted) && request.contains(r#"{"q":"x"}"#), "{media_type}: {request}");
+    }
+}

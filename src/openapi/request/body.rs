@@ -10,6 +10,7 @@ use crate::openapi::argument::NewArgument;
 use crate::openapi::body::{Body, BodyKind};
 use crate::openapi::description_text;
 use crate::openapi::document::object;
+use crate::openapi::operation::essence;
 use crate::openapi::schema::with_type;
 use crate::openapi::template_text::{TemplateFields, TemplateText, fields_value, push_field};
 
@@ -73,8 +74,9 @@ impl<'d> RequestBuilder<'d> {
         if body.media_type != "text/plain" {
             self.add_media_type(body);
         }
-        if !body.media_type.starts_with("text/") && !body.media_type.ends_with("xml") {
-            let words = format!("unsupported body `{}`: it is sent as a text", body.media_type);
+        let kind = essence(&body.media_type);
+        if !kind.starts_with("text/") && !kind.ends_with("xml") {
+            let words = format!("unsupported body `{kind}`: it is sent as a text");
             self.document.warn(body.node, Code::Unimplemented, words);
             self.limitations.push("The body is sent as text, not as a file.".to_owned());
         }
@@ -126,7 +128,15 @@ fn only_requires(part: &Value) -> bool {
     part.as_object().is_some_and(|part| part.keys().all(|key| key == "required"))
 }
 
-/// Whether a text is `type/subtype`, in the letters of both; parameters are left out before.
+/// Whether a text is `type/subtype`, in the letters of both, and parameters that a header can hold.
 fn is_media_type(text: &str) -> bool {
-    text.split_once('/').is_some_and(|(kind, subtype)| is_header_name(kind) && is_header_name(subtype))
+    let is_parameter = |parameter: &str| {
+        let (name, value) = parameter.split_once('=').unwrap_or_default();
+        is_header_name(name.trim()) && value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ')
+    };
+    let is_kind = |kind: &str| {
+        kind.split_once('/').is_some_and(|(kind, subtype)| is_header_name(kind) && is_header_name(subtype))
+    };
+    let mut parts = text.split(';');
+    parts.next().is_some_and(is_kind) && parts.all(is_parameter)
 }
