@@ -251,3 +251,20 @@ fn parameters_of_a_media_type_are_sent() {
         assert!(request.contains(wanted) && request.contains(r#"{"q":"x"}"#), "{media_type}: {request}");
     }
 }
+
+#[test]
+fn list_that_may_be_a_text_is_joined() {
+    let either = json!({ "oneOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] });
+    let folder = imported(&get(json!([
+        { "name": "pipes", "in": "query", "style": "pipeDelimited", "explode": false, "schema": either },
+        { "name": "commas", "in": "query", "explode": false, "schema": either },
+        { "name": "X-List", "in": "header", "schema": either }
+    ])));
+    let list = json!(["a", "b"]);
+    let request = sent(&folder, "a", &json!({ "pipes": list, "commas": list, "X_List": list }));
+    assert!(request.contains("/a?pipes=a%7Cb&commas=a,b\n") && request.contains("X-List: a,b\n"), "{request}");
+    let request = sent(&folder, "a", &json!({ "pipes": "a", "commas": "b", "X_List": "c" }));
+    assert!(request.contains("/a?pipes=a&commas=b\n") && request.contains("X-List: c\n"), "{request}");
+    let request = sent(&folder, "a", &json!({}));
+    assert!(request.starts_with("send GET https://pets.example/a\n") && !request.contains("X-List"), "{request}");
+}

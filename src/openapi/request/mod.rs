@@ -151,7 +151,7 @@ impl<'d> RequestBuilder<'d> {
         let shape = shape_of(&schema);
         let argument = self.add_parameter(parameter, schema);
         let template = match shape {
-            ValueShape::List => joined(&argument, parameter.style),
+            ValueShape::List | ValueShape::Mixed => joined(&argument, parameter.style),
             ValueShape::Object => joined_fields(&argument, parameter.style, parameter.explodes).when(&argument),
             _ => placeholder(&argument),
         };

@@ -35,7 +35,8 @@ pub(super) fn add_field(
     let (name, template) = match (shape, style) {
         (ValueShape::Scalar, _) => (name.to_owned(), placeholder(argument)),
         (_, ParameterStyle::DeepObject) => in_brackets(),
-        (ValueShape::List, ParameterStyle::Joined(_)) => (name.to_owned(), joined(argument, style)),
+        // What is no list stays as it is.
+        (ValueShape::List | ValueShape::Mixed, ParameterStyle::Joined(_)) => (name.to_owned(), joined(argument, style)),
         (ValueShape::NestedList, _) => in_brackets(),
         _ => (name.to_owned(), placeholder(argument)),
     };
