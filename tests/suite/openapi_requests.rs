@@ -268,3 +268,38 @@ fn list_that_may_be_a_text_is_joined() {
     let request = sent(&folder, "a", &json!({}));
     assert!(request.starts_with("send GET https://pets.example/a\n") && !request.contains("X-List"), "{request}");
 }
+
+#[test]
+fn forms_have_the_fields_of_their_alternatives() {
+    let text = json!({ "type": "string" });
+    let code = json!({ "type": "object", "required": ["kind", "code"], "properties": { "kind": { "const": "code" }, "code": text } });
+    let user = json!({ "type": "object", "required": ["kind", "user"], "properties": { "kind": { "const": "user" }, "user": text } });
+    let either = json!({ "oneOf": [code, user] });
+    let free = json!({ "type": "object", "additionalProperties": text });
+    let mixed = json!({
+        "type": "object", "properties": { "a": text }, "additionalProperties": text,
+        "anyOf": [{ "properties": { "b": text } }, { "properties": { "c": text } }]
+    });
+    let operation = |id: &str, media_type: &str, schema: &Value| {
+        let content = json!({ media_type: { "schema": schema } });
+        json!({ "post": { "operationId": id, "requestBody": { "required": true, "content": content } } })
+    };
+    let form = "application/x-www-form-urlencoded";
+    let folder = imported(&description(json!({
+        "/either": operation("either", form, &either), "/parts": operation("parts", "multipart/form-data", &either),
+        "/free": operation("free", form, &free), "/mixed": operation("mixed", form, &mixed)
+    })));
+    assert!(sent(&folder, "either", &json!({ "kind": "user", "user": "u" })).contains("kind=user&user=u"));
+    assert!(sent(&folder, "free", &json!({ "body": { "k": "v" } })).contains("k=v"));
+    let request = sent(&folder, "mixed", &json!({ "a": "1", "b": "2", "c": "3", "body": { "d": "4" } }));
+    assert!(request.contains("a=1&b=2&c=3&d=4"), "{request}");
+    let parts = sent(&folder, "parts", &json!({ "kind": "code", "code": "x" }));
+    assert!(parts.contains("kind") && parts.contains("code"), "{parts}");
+    for (tool, words) in [("either", "`kind`"), ("parts", "`kind`"), ("free", "`body`")] {
+        let ran = run_folio(folder.path(), &["call", tool, "--dry-run", "-f", "out"]);
+        assert!(ran.err.contains(words) && !ran.err.contains("`user`"), "{ran:?}");
+    }
+    let parts = operation("a", "multipart/form-data", &free);
+    let ran = import_value(&TestFolder::new(&[]), &description(json!({ "/a": parts })), &[]);
+    assert!(ran.err.contains("unsupported fields of any name in a multipart body"), "{}", ran.err);
+}

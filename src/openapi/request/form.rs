@@ -1,15 +1,16 @@
 //! The fields of a form, and of a multipart body.
 
+use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::RequestBuilder;
 use super::query::add_field;
-use super::value::{ValueShape, is_required, shape_of};
+use super::value::{ValueShape, is_required, shape_of, with_description};
 use crate::diagnostic::Code;
 use crate::openapi::argument::NewArgument;
 use crate::openapi::body::{Body, BodyKind};
 use crate::openapi::description_text;
-use crate::openapi::document::{ApiDocument, ApiNode};
+use crate::openapi::document::{ApiDocument, ApiNode, object};
 use crate::openapi::operation::{essence, is_json};
 use crate::openapi::parameter::{ParameterStyle, form_style};
 use crate::openapi::template_text::{TemplateFields, TemplateText, push_field};
@@ -20,13 +21,14 @@ impl<'d> RequestBuilder<'d> {
         let Some(node) = body.schema else { return fields };
         let whole = self.schemas.read(node);
         let is_multipart = body.kind == BodyKind::Multipart;
-        for (name, schema) in whole.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        let known = FormFields::read(&whole);
+        for (name, (schema, required)) in &known.fields {
             let encoding = body.encoding.and_then(|all| all.get(name));
             let node = find_property(node, name, self.document).unwrap_or(body.node);
             let style = encoding.map_or(ParameterStyle::Repeated, |encoding| form_style(encoding, self.document));
             let is_file = is_file(node, schema) || is_multipart && self.holds_file(node, encoding);
             let shape = shape_of(schema);
-            let (schema, required) = (schema.clone(), is_required(&whole, name));
+            let (schema, required) = (schema.clone(), *required);
             let argument =
                 self.arguments.add(NewArgument { wire_name: name, location: "form", schema, required, node });
             if is_file {
@@ -45,7 +47,30 @@ impl<'d> RequestBuilder<'d> {
                 shape => add_field(&mut fields, name, &argument, shape, style),
             }
         }
+        self.add_free_fields(&whole, &known, body, &mut fields);
         fields
+    }
+
+    /// Adds an object whose fields are those that a form takes beside the ones that it names.
+    fn add_free_fields(&mut self, whole: &Value, known: &FormFields, body: &Body<'d>, fields: &mut TemplateFields) {
+        let names_fields = body.schema.and_then(|schema| self.document.resolve(schema)?.get("properties")).is_some();
+        let others = match whole.get("additionalProperties") {
+            Some(others @ Value::Object(_)) => others.clone(),
+            // It takes any field where it says nothing, and means them where it names none.
+            others if known.fields.is_empty() && !names_fields && others != Some(&Value::Bool(false)) => true.into(),
+            _ => return,
+        };
+        if body.kind == BodyKind::Multipart {
+            let words = "unsupported fields of any name in a multipart body: they are left out";
+            return self.document.warn(body.node, Code::Unimplemented, words);
+        }
+        let text = description_text::plain(body.description, description_text::ARGUMENT_CHARS);
+        let schema = object([("type", "object".into()), ("additionalProperties", others)]);
+        let schema = with_description(schema, &text);
+        let required = body.required && known.fields.is_empty();
+        let (wire_name, location, node) = ("body", "request", body.node);
+        let argument = self.arguments.add(NewArgument { wire_name, location, schema, required, node });
+        push_field(fields, "[*]", TemplateText::placeholder(&argument));
     }
 
     /// Whether the media type of a part says that it holds a file, or files. Another one is not sent, which is told.
@@ -66,6 +91,71 @@ impl<'d> RequestBuilder<'d> {
     }
 }
 
+/// The fields that a form names, each with its schema, and whether it is required.
+#[derive(Default)]
+struct FormFields {
+    fields: IndexMap<String, (Value, bool)>,
+}
+
+impl FormFields {
+    /// The fields of a schema, of all of its parts, and of any of its alternatives.
+    fn read(schema: &Value) -> FormFields {
+        let mut whole = FormFields::default();
+        let parts = |key: &str| schema.get(key).and_then(Value::as_array).into_iter().flatten().map(FormFields::read);
+        for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            whole.fields.insert(name.clone(), (property.clone(), is_required(schema, name)));
+        }
+        parts("allOf").for_each(|part| whole.add_all(part));
+        if let Some(any) = parts("anyOf").reduce(FormFields::or) {
+            whole.add_all(any);
+        }
+        whole
+    }
+
+    /// Adds fields that are there besides. Of a field that both name, the own schema stays.
+    fn add_all(&mut self, more: FormFields) {
+        for (name, (schema, required)) in more.fields {
+            let (_, is_required) = self.fields.entry(name).or_insert((schema, required));
+            *is_required |= required;
+        }
+    }
+
+    /// The fields of either: required are those that both require.
+    fn or(mut self, other: FormFields) -> FormFields {
+        for (name, (_, required)) in &mut self.fields {
+            *required &= other.fields.get(name).is_some_and(|(_, required)| *required);
+        }
+        for (name, (schema, _)) in other.fields {
+            match self.fields.get_mut(&name) {
+                Some((known, _)) => *known = either(known.take(), schema),
+                None => _ = self.fields.insert(name, (schema, false)),
+            }
+        }
+        self
+    }
+}
+
+/// What fits one of two schemas.
+fn either(one: Value, other: Value) -> Value {
+    if one == other {
+        return one;
+    }
+    let alternatives = |schema: Value| match schema {
+        Value::Object(mut map) if map.len() == 1 && map.contains_key("anyOf") => match map.remove("anyOf") {
+            Some(Value::Array(all)) => all,
+            _ => Vec::new(),
+        },
+        schema => vec![schema],
+    };
+    let mut all = alternatives(one);
+    for schema in alternatives(other) {
+        if !all.contains(&schema) {
+            all.push(schema);
+        }
+    }
+    object([("anyOf", all.into())])
+}
+
 /// Whether a media type, or the first of several, is one of files.
 fn is_file_type(written: &str) -> bool {
     let first = essence(written.split(',').next().unwrap_or_default());
@@ -76,7 +166,8 @@ fn is_file_type(written: &str) -> bool {
 /// Where a property of a schema is described.
 fn find_property<'d>(schema: ApiNode<'d>, name: &str, document: &'d ApiDocument) -> Option<ApiNode<'d>> {
     let whole = document.resolve(schema)?;
-    let parts = whole.get("allOf").into_iter().flat_map(ApiNode::items).filter_map(|part| document.resolve(part));
+    let lists = ["allOf", "oneOf", "anyOf"].into_iter().filter_map(|key| whole.get(key));
+    let parts = lists.flat_map(ApiNode::items).filter_map(|part| document.resolve(part));
     let mut all = std::iter::once(whole).chain(parts);
     document.resolve(all.find_map(|part| part.get("properties")?.get(name))?)
 }
