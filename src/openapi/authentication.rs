@@ -16,6 +16,9 @@ use crate::diagnostic::Code;
 const KEY_PARAMETERS: &[&str] =
     &["api_key", "apikey", "api-key", "x-api-key", "access_token", "auth_token", "key", "token"];
 
+/// The header that holds all cookies.
+pub(super) const COOKIE: &str = "Cookie";
+
 /// How a request says who sends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Credentials {
@@ -86,6 +89,12 @@ pub(super) struct RequestCredentials<'r> {
 }
 
 impl RequestCredentials<'_> {
+    /// Whether the connection has a `Cookie` header, in whose place one of the request would be sent.
+    pub(super) fn has_cookie_header(&self) -> bool {
+        !self.schemes.first().is_some_and(SecurityScheme::is_cookie)
+            && self.schemes.iter().any(SecurityScheme::is_cookie)
+    }
+
     /// Whether a parameter is not asked for, as it holds credentials.
     pub(super) fn covers(&self, parameter: &Parameter<'_>) -> bool {
         let key = key_of(parameter);
@@ -177,8 +186,10 @@ impl<'d> SecuritySchemes<'d> {
         // What can only be `auth` is.
         requirement.schemes.sort_by_key(|scheme| match scheme.credentials {
             Credentials::Basic { .. } | Credentials::OAuth2 { .. } => 0,
-            Credentials::Query(_) => 1,
-            _ => 2,
+            // To the cookie in `auth`, requests add theirs.
+            Credentials::Cookie(_) => 1,
+            Credentials::Query(_) => 2,
+            _ => 3,
         });
         let is_only_auth =
             |scheme: &&SecurityScheme<'_>| !is_header(scheme) && !matches!(scheme.credentials, Credentials::Query(_));
@@ -355,12 +366,16 @@ impl Credentials {
 }
 
 impl SecurityScheme<'_> {
+    pub(super) fn is_cookie(&self) -> bool {
+        matches!(self.credentials, Credentials::Cookie(_))
+    }
+
     fn value(&self, variable: &str) -> TemplateText {
         if self.is_optional { TemplateText::variable_or(variable, "''") } else { TemplateText::variable(variable) }
     }
 
-    /// The `auth` of a connection, from the variables that hold it.
-    pub(super) fn auth(&self, variables: &[String], scopes: &[TemplateText]) -> Value {
+    /// The `auth` of a connection, from the variables that hold it. Where it is a cookie, others follow it.
+    pub(super) fn auth(&self, variables: &[String], scopes: &[TemplateText], cookies: Option<&TemplateText>) -> Value {
         let name_of = |index: usize| variables.get(index).map_or("", String::as_str);
         let placeholder = |index: usize| Value::from(self.value(name_of(index)));
         let named = |name: TemplateText, value: Value| object([("name", name.into()), ("value", value)]);
@@ -371,7 +386,11 @@ impl SecurityScheme<'_> {
                 object([("basic", object([("username", placeholder(0)), ("password", password.into())]))])
             }
             Credentials::Header(_) | Credentials::Cookie(_) => {
-                let (name, value) = self.header(variables).unwrap_or_default();
+                let (name, mut value) = self.header(variables).unwrap_or_default();
+                if let Some(cookies) = cookies {
+                    value.push(&TemplateText::cookie_separator());
+                    value.push(cookies);
+                }
                 object([("header", object([("name", name.into()), ("value", value.into())]))])
             }
             Credentials::Query(name) => object([("query", named(name.clone(), placeholder(0)))]),
@@ -400,7 +419,7 @@ impl SecurityScheme<'_> {
         match &self.credentials {
             Credentials::Bearer => Some(("Authorization".to_owned(), with_head("Bearer ")?)),
             Credentials::Header(header) => Some((header.as_str().to_owned(), self.value(name))),
-            Credentials::Cookie(head) => Some(("Cookie".to_owned(), with_head(head.as_str())?)),
+            Credentials::Cookie(head) => Some((COOKIE.to_owned(), with_head(head.as_str())?)),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use super::authentication::{RequestCredentials, Requirement, SecurityScheme};
+use super::authentication::{COOKIE, RequestCredentials, Requirement, SecurityScheme};
 use super::base_url::{BaseUrl, warn_no_server};
 use super::description_text;
 use super::document::ApiDocument;
@@ -302,12 +302,22 @@ impl ConnectionDraft<'_> {
         // Some servers answer in XML or HTML unless they are asked for JSON.
         headers.insert("Accept".to_owned(), "application/json, */*;q=0.5".into());
         let mut schemes = self.requirement.schemes.iter().zip(&self.variables);
-        if let Some((scheme, variables)) = schemes.next() {
-            keys.insert("auth".to_owned(), scheme.auth(variables, &self.requirement.scopes));
-        }
+        let first = schemes.next();
+        let mut further: IndexMap<String, TemplateText> = IndexMap::new();
         for (name, value) in schemes.filter_map(|(scheme, variables)| scheme.header(variables)) {
-            headers.insert(name, value.into());
+            match further.get_mut(&name).filter(|_| name == COOKIE) {
+                Some(cookies) => {
+                    cookies.push(&TemplateText::cookie_separator());
+                    cookies.push(&value);
+                }
+                None => _ = further.insert(name, value),
+            }
         }
+        if let Some((scheme, variables)) = first {
+            let cookies = if scheme.is_cookie() { further.shift_remove(COOKIE) } else { None };
+            keys.insert("auth".to_owned(), scheme.auth(variables, &self.requirement.scopes, cookies.as_ref()));
+        }
+        headers.extend(further.into_iter().map(|(name, value)| (name, value.into())));
         keys.insert("headers".to_owned(), Value::Object(headers));
         Value::Object(keys)
     }

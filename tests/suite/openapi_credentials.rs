@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 use crate::openapi::{description, import_value, read, tools};
+use crate::upstream_server::{Reply, Upstream};
 
 /// A description of two operations with these security schemes, of which each takes what `security` says.
 fn secured(schemes: Value, security: Value) -> Value {
@@ -198,4 +199,43 @@ fn credentials_beside_others_are_asked_for() {
             assert!(said.contains(&format!("missing credential: variable `{missing}` is not set")), "{said}");
         }
     }
+}
+
+#[test]
+fn cookies_of_schemes_and_parameters_are_one_header() {
+    let cookie = |name: &str| json!({ "type": "apiKey", "in": "cookie", "name": name });
+    let mut api = secured(json!({ "one": cookie("sid"), "two": cookie("csrf") }), json!([{ "one": [], "two": [] }]));
+    let theme = json!({ "name": "theme", "in": "cookie", "schema": { "type": "string" } });
+    api["paths"]["/a"]["get"]["parameters"] = json!([theme]);
+    let upstream = Upstream::start(|_, _| Reply::json(200, &json!({})));
+    api["servers"] = json!([{ "url": upstream.url() }]);
+    let folder = TestFolder::new(&[]);
+    assert_eq!(import_value(&folder, &api, &[]).code, Some(0));
+    for argument in [Some("theme=dark"), None] {
+        let ran = std::process::Command::new(FOLIO_BIN)
+            .args(["call", "a", "-f", "out"])
+            .args(argument)
+            .envs([("PETS_API_KEY", "first-secret"), ("PETS_TWO_API_KEY", "second-secret")])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+    }
+    let requests = upstream.requests();
+    let cookies: Vec<Option<&str>> = requests.iter().map(|request| request.header("cookie")).collect();
+    let both = "sid=first-secret; csrf=second-secret";
+    assert_eq!(cookies, [Some(format!("{both}; theme=dark").as_str()), Some(both)]);
+}
+
+#[test]
+fn cookie_that_would_displace_a_credential_is_warned_of() {
+    let schemes = json!({
+        "sid": { "type": "apiKey", "in": "cookie", "name": "sid" }, "user": { "type": "http", "scheme": "basic" }
+    });
+    let mut api = secured(schemes, json!([{ "sid": [], "user": [] }]));
+    api["paths"]["/a"]["get"]["parameters"] =
+        json!([{ "name": "theme", "in": "cookie", "schema": { "type": "string" } }]);
+    let (said, manifest) = imported(&api);
+    assert!(said.contains("unsupported parameter: a cookie"), "{said}");
+    assert!(manifest.contains("Cookie: \"sid={{env."), "{manifest}");
 }

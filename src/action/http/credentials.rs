@@ -168,7 +168,13 @@ impl HttpCredentials {
             }
             HttpCredentials::Header(name, value) => (name.as_str(), text(value)?),
         };
-        if let Some(value) = value {
+        if let Some(mut value) = value {
+            // A request has one such header, which holds all of its cookies (RFC 6265, 5.4).
+            let is_cookie =
+                |header: &&HttpHeader| name.eq_ignore_ascii_case("cookie") && header.name.eq_ignore_ascii_case(name);
+            for own in request.headers.iter().filter(is_cookie) {
+                value = format!("{value}; {}", own.value);
+            }
             request.headers.retain(|header| !header.name.eq_ignore_ascii_case(name));
             request.headers.push(HttpHeader::new_secret(name, value));
         }

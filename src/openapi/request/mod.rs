@@ -75,6 +75,9 @@ impl<'d> RequestBuilder<'d> {
                 ParameterLocation::Path => {}
                 ParameterLocation::Query => self.add_query(parameter),
                 ParameterLocation::Header => self.add_header(parameter),
+                ParameterLocation::Cookie if credentials.has_cookie_header() => {
+                    self.warn_unsupported_parameter(parameter, "a cookie beside one of the security scheme");
+                }
                 ParameterLocation::Cookie => self.add_cookie(parameter),
             }
         }
