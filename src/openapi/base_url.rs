@@ -19,6 +19,8 @@ pub(super) struct BaseUrl {
     pub(super) url: Option<String>,
     /// What follows what the variable says.
     pub(super) path: String,
+    /// The parameters of each request.
+    pub(super) query: Vec<(String, String)>,
 }
 
 /// The base of an operation's URL.
@@ -31,14 +33,25 @@ pub(super) fn base_url(operation: &Operation<'_>, document: &ApiDocument, source
         let is_path = !written.contains("://") && !written.contains(['{', '}', '"']);
         let path = written.split(['?', '#']).next().unwrap_or_default().trim_matches('/');
         let path = if is_path && !path.is_empty() { format!("/{path}") } else { String::new() };
-        return BaseUrl { url: None, path };
+        return BaseUrl { url: None, path, query: query_of(&written) };
     };
-    let (bare, had_credentials) = without_credentials(base);
+    let (mut bare, had_credentials) = without_credentials(base);
+    bare.set_query(None);
     if had_credentials {
-        let at = servers.or_else(|| document.root().get("host")).unwrap_or(document.root());
-        warn_left_out("server URL", at, document);
+        warn_left_out("server URL", document);
     }
-    BaseUrl { url: Some(bare.as_str().trim_end_matches('/').to_owned()), path: String::new() }
+    BaseUrl {
+        url: Some(bare.as_str().trim_end_matches('/').to_owned()),
+        path: String::new(),
+        query: query_of(&written),
+    }
+}
+
+/// The parameters in a URL.
+fn query_of(url: &str) -> Vec<(String, String)> {
+    let whole = url.split('#').next().unwrap_or_default();
+    let query = whole.split_once('?').map_or("", |(_, query)| query);
+    url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
 }
 
 /// The URL of the first server. `None` where it is too long.
@@ -69,10 +82,10 @@ pub(super) fn without_credentials(mut url: Url) -> (Url, bool) {
     (url, had_credentials)
 }
 
-/// Warns of credentials that must not stand in a manifest.
-pub(super) fn warn_left_out(what: &str, at: ApiNode<'_>, document: &ApiDocument) {
+/// Warns of credentials that must not stand in a manifest, without the line that they are in.
+pub(super) fn warn_left_out(what: &str, document: &ApiDocument) {
     let message = format!("user name and password of the {what} left out: write `auth: {{ basic: … }}` by hand");
-    document.warn(at, Code::Secret, message);
+    document.warn_without_place(Code::Secret, message);
 }
 
 /// A URL with the defaults of its variables, each put in once: a default that names a variable stays as it is.
@@ -104,10 +117,11 @@ fn absolute(written: &str, source: Option<&Url>) -> Option<Url> {
         (Err(_), None) => return None,
     };
     let is_base = matches!(url.scheme(), "http" | "https") && url.has_host() && !url.as_str().contains(['{', '}', '"']);
+    // A variable whose default is empty leaves a name out of the host.
+    let has_name = url.host_str().is_some_and(|host| !host.starts_with('.') && !host.contains(".."));
     let mut bare = url;
-    bare.set_query(None);
     bare.set_fragment(None);
-    (is_base && !bare.as_str().contains("%7B")).then_some(bare)
+    (is_base && has_name && !bare.as_str().contains("%7B")).then_some(bare)
 }
 
 /// Warns that nobody knows where the API is.
@@ -138,8 +152,12 @@ pub(super) fn is_foreign_private(base: &str, source: Option<&Url>) -> bool {
 /// Warns that tools will send requests into a private network.
 pub(super) fn warn_private_server(operation: &Operation<'_>, base: &str, document: &ApiDocument) {
     let servers = operation.servers(document).and_then(|servers| servers.items().next());
+    let has_credentials = servers.and_then(|server| server.text("url")).is_some_and(|url| url.contains('@'));
     let at = servers.or_else(|| document.root().get("host")).unwrap_or(operation.node);
     let truncated = crate::diagnostic::truncate(base, 120);
     let message = format!("private server address `{truncated}`: tools send requests to it from this network");
-    document.warn_with_help(at, message, "import it only if you trust who wrote the description");
+    match has_credentials {
+        true => document.warn_without_place(Code::Unimplemented, message),
+        false => document.warn_with_help(at, message, "import it only if you trust who wrote the description"),
+    }
 }

@@ -141,6 +141,12 @@ impl ApiDocument {
         self.push_warning(at, code, message.into(), None);
     }
 
+    /// Warns of something whose line must not be shown.
+    pub(super) fn warn_without_place(&self, code: Code, message: impl Into<String>) {
+        let message = message.into();
+        self.warnings.borrow_mut().push(Warning { file: 0, address: 0, code, message, help: None });
+    }
+
     /// Warns of something at a value, and says what to do.
     pub(super) fn warn_with_help(
         &self,

@@ -281,7 +281,7 @@ impl<'d, 's> ImportBuilder<'d, 's> {
         let key = self.connections.add(&base, requirement);
         let (connection, credentials) = self.connections.connection(&key);
         let credentials = RequestCredentials { held: &held, ..credentials };
-        let Some(tool) = build_tool(operation, connection, &credentials, self.document) else { return };
+        let Some(tool) = build_tool(operation, &base, connection, &credentials, self.document) else { return };
         let entry = tool_entry(name, &tool);
         self.tools += 1;
         self.connections.add_tool(&key);

@@ -44,7 +44,7 @@ pub(super) struct Success<'d> {
 pub(super) fn read_operations(document: &ApiDocument) -> Vec<Operation<'_>> {
     let paths = document.root().get("paths");
     let mut found = Vec::new();
-    for (path, item) in paths.into_iter().flat_map(ApiNode::entries).filter(|(path, _)| path.starts_with('/')) {
+    for (path, item) in paths.into_iter().flat_map(ApiNode::entries).filter(|(path, _)| !path.starts_with("x-")) {
         let Some(path_item) = document.resolve(item) else { continue };
         for (key, node) in path_item.entries() {
             match METHODS.iter().find(|(written, _)| *written == key) {

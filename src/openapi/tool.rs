@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::authentication::RequestCredentials;
+use super::base_url::BaseUrl;
 use super::description_text;
 use super::document::{ApiDocument, object};
 use super::operation::Operation;
@@ -21,6 +22,7 @@ const MAX_NESTING: usize = 10;
 /// A tool that is too large is cut where it nests deeply, each by its own size alone.
 pub(super) fn build_tool<'d>(
     operation: &Operation<'d>,
+    base: &BaseUrl,
     connection: &str,
     credentials: &RequestCredentials<'_>,
     document: &'d ApiDocument,
@@ -32,6 +34,7 @@ pub(super) fn build_tool<'d>(
     let (request, arguments) = loop {
         let mut request = RequestBuilder::new(document, max_nesting, page_parameter);
         request.add_operation(operation, credentials)?;
+        request.add_base_query(base);
         let arguments = std::mem::take(&mut request.arguments);
         let is_small = !request.schemas.is_too_large() && arguments.bytes() <= MAX_ARGUMENTS_BYTES;
         if max_nesting == MIN_NESTING || is_small {

@@ -239,3 +239,14 @@ fn cookie_that_would_displace_a_credential_is_warned_of() {
     assert!(said.contains("unsupported parameter: a cookie"), "{said}");
     assert!(manifest.contains("Cookie: \"sid={{env."), "{manifest}");
 }
+
+#[test]
+fn password_in_a_url_is_not_shown() {
+    for url in ["https://u:hunter22@pets.example", "http://u:hunter22@10.0.0.1"] {
+        let mut api = secured(json!({}), json!([]));
+        api["servers"] = json!([{ "url": url }]);
+        let (said, manifest) = imported(&api);
+        assert!(said.contains("user name and password of the server URL left out"), "{said}");
+        assert!(!said.contains("hunter22") && !manifest.contains("hunter22"), "{said}");
+    }
+}

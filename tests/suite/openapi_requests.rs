@@ -303,3 +303,29 @@ fn forms_have_the_fields_of_their_alternatives() {
     let ran = import_value(&TestFolder::new(&[]), &description(json!({ "/a": parts })), &[]);
     assert!(ran.err.contains("unsupported fields of any name in a multipart body"), "{}", ran.err);
 }
+
+#[test]
+fn query_of_a_server_is_part_of_each_request() {
+    let parameters = json!([{ "name": "own", "in": "query", "schema": { "type": "string" } }]);
+    let mut api = description(json!({
+        "/a": { "get": { "operationId": "a", "parameters": parameters } }, "b": { "get": { "operationId": "b" } }
+    }));
+    api["servers"] = json!([{ "url": "https://pets.example/v1?api-version=3&own=x" }]);
+    let folder = imported(&api);
+    let line = sent(&folder, "a", &json!({ "own": "y" }));
+    assert!(line.starts_with("send GET https://pets.example/v1/a?own=y&api-version=3\n"), "{line}");
+    // A path without a slash is below the server all the same.
+    let line = sent(&folder, "b", &json!({}));
+    assert!(line.starts_with("send GET https://pets.example/v1/b?api-version=3&own=x\n"), "{line}");
+}
+
+#[test]
+fn host_without_one_of_its_names_is_asked_for() {
+    let mut api = get(json!([]));
+    api["servers"] = json!([{ "url": "https://{tenant}.example.com", "variables": { "tenant": { "default": "" } } }]);
+    let folder = TestFolder::new(&[]);
+    let ran = import_value(&folder, &api, &[]);
+    assert!(ran.err.contains("missing server URL: the variable `PETS_URL` has to name it"), "{}", ran.err);
+    let manifest = read(&folder, "folio.yaml");
+    assert!(manifest.contains("required: true") && !manifest.contains("example.com"), "{manifest}");
+}

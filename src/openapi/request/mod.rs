@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::argument::{NewArgument, ToolArguments};
 use super::authentication::RequestCredentials;
+use super::base_url::BaseUrl;
 use super::description_text;
 use super::document::{ApiDocument, object};
 use super::operation::Operation;
@@ -97,6 +98,15 @@ impl<'d> RequestBuilder<'d> {
         let words = format!("a {} request with a body {what}", operation.method);
         self.document.warn(operation.node, Code::Unimplemented, words);
         (!body.required).then_some(())
+    }
+
+    /// Adds the query of a server's URL, but for what the operation has of it.
+    pub(super) fn add_base_query(&mut self, base: &BaseUrl) {
+        for (name, value) in &base.query {
+            if let Some(value) = TemplateText::literal(value).filter(|_| !self.query.contains_key(name)) {
+                push_field(&mut self.query, name, value);
+            }
+        }
     }
 
     /// The keys of `http`, but for the connection.

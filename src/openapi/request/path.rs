@@ -12,6 +12,9 @@ use crate::uri::percent_encode_except;
 impl<'d> RequestBuilder<'d> {
     /// Writes the path, and adds what stands in it.
     pub(super) fn write_path(&mut self, operation: &Operation<'d>, parameters: &[Parameter<'d>]) {
+        if !operation.path.starts_with('/') {
+            self.url.push(&encode_literal("/"));
+        }
         let mut rest = operation.path.split('#').next().unwrap_or_default();
         while let Some((text, name, after)) = split_placeholder(rest) {
             self.url.push(&encode_literal(text));
