@@ -1,6 +1,6 @@
 //! A description, made into the files of a server.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use indexmap::IndexMap;
 use url::Url;
@@ -16,6 +16,7 @@ use super::operation_filter::{FilterMatch, InvalidPattern, OperationFilter};
 use super::slice::slice;
 use super::source::{MAX_DESCRIPTION_BYTES, Source, load};
 use super::tool::build_tool;
+use super::update::ImportChoices;
 use crate::diagnostic::{Code, Report, nearest};
 
 /// How many operations become tools at most.
@@ -38,8 +39,8 @@ pub struct ImportOptions {
     pub only: Vec<String>,
     /// The name of the server; by default it comes from the title.
     pub server: Option<String>,
-    /// Names of tools, by method and path: those that an earlier import gave.
-    pub names: HashMap<String, String>,
+    /// What an earlier import chose and named, which stays.
+    pub earlier: ImportChoices,
     /// Names of tools that cannot be written, which are left out.
     pub left_out: HashSet<String>,
 }
@@ -49,8 +50,8 @@ pub struct Import {
     pub(super) files: Vec<GeneratedFile>,
     /// The names of all tools that the description could become, those that were left out too.
     pub(super) known_tools: Vec<String>,
-    /// The names of all tools, by method and path.
-    pub(super) names: Vec<(String, String)>,
+    /// What was chosen and named.
+    pub(super) choices: ImportChoices,
     /// What the tags have, in the order of the description.
     pub tags: Vec<TagSize>,
     /// How many operations there are.
@@ -124,7 +125,9 @@ impl From<InvalidPattern> for ImportError {
 /// There is nothing that could be written.
 pub fn import(source: &Source, options: &ImportOptions) -> Result<Import, ImportError> {
     let mut report = Report::default();
-    let filter = OperationFilter::new(&options.only)?;
+    let earlier = &options.earlier;
+    let only = if options.only.is_empty() { &earlier.only } else { &options.only };
+    let filter = OperationFilter::new(only)?;
     let part = (source.bytes.len() as u64 > MAX_DESCRIPTION_BYTES).then(|| slice(&source.bytes, &filter));
     let bytes = part.as_ref().unwrap_or(&source.bytes);
     let Some(document) = load(source, bytes, &mut report) else {
@@ -133,10 +136,12 @@ pub fn import(source: &Source, options: &ImportOptions) -> Result<Import, Import
     let api = server_name(document.root().get("info").and_then(|info| info.text("title")).unwrap_or_default());
     let server = options.server.clone().unwrap_or_else(|| api.clone());
     let operations = read_operations(&document);
-    let names = tool_names(&operations, &options.names, max_tool_chars(&server));
+    let names = tool_names(&operations, &earlier.tools, max_tool_chars(&server));
     let named: Vec<(&Operation<'_>, String)> = operations.iter().zip(names).collect();
-    let SelectedOperations { tools, deprecated } = choose(&named, &filter)?;
-    let mut builder = ImportBuilder::new(&document, &api, source.url.as_ref(), &operations);
+    // What was chosen before may be gone from the description.
+    let SelectedOperations { tools, deprecated } = choose(&named, &filter, !options.only.is_empty())?;
+    let connections = ConnectionDrafts::new(&api, earlier, &document);
+    let mut builder = ImportBuilder::new(&document, connections, source.url.as_ref(), &operations);
     for (operation, name) in tools {
         match options.left_out.contains(name) {
             true => warn_left_out(operation, name, &document),
@@ -147,12 +152,14 @@ pub fn import(source: &Source, options: &ImportOptions) -> Result<Import, Import
         }
     }
     let tools = builder.tools;
+    let mut choices = builder.connections.choices();
+    choices.only.clone_from(&options.only);
+    choices.tools = named.iter().map(|(operation, name)| (operation.key(), name.clone())).collect();
     let (files, tags) = builder.finish(&server, &source.name);
     document.report_warnings(&mut report);
     warn_many_tools(tools, &mut report);
     let known_tools = named.iter().map(|(_, name)| name.clone()).collect();
-    let names = named.iter().map(|(operation, name)| (operation.key(), name.clone())).collect();
-    Ok(Import { files, known_tools, names, tags, operations: operations.len(), tools, deprecated, report })
+    Ok(Import { files, known_tools, choices, tags, operations: operations.len(), tools, deprecated, report })
 }
 
 fn warn_left_out(operation: &Operation<'_>, name: &str, document: &ApiDocument) {
@@ -176,12 +183,13 @@ struct SelectedOperations<'o, 'd> {
 fn choose<'o, 'd>(
     named: &'o [(&'o Operation<'d>, String)],
     operation_filter: &OperationFilter,
+    needs_matches: bool,
 ) -> Result<SelectedOperations<'o, 'd>, ImportError> {
     if named.is_empty() {
         return Err(ImportError::NoOperations);
     }
     let all: Vec<(&Operation<'_>, &str)> = named.iter().map(|(operation, name)| (*operation, name.as_str())).collect();
-    if let Some(pattern) = operation_filter.unmatched(&all).first() {
+    if let Some(pattern) = operation_filter.unmatched(&all).first().filter(|_| needs_matches) {
         return Err(ImportError::NoMatch { pattern: (*pattern).to_owned(), help: suggest(pattern, &all) });
     }
     let (mut tools, mut deprecated) = (Vec::new(), 0);
@@ -250,7 +258,7 @@ struct ImportBuilder<'d, 's> {
 impl<'d, 's> ImportBuilder<'d, 's> {
     fn new(
         document: &'d ApiDocument,
-        api: &str,
+        connections: ConnectionDrafts<'d>,
         source: Option<&'s Url>,
         operations: &[Operation<'d>],
     ) -> ImportBuilder<'d, 's> {
@@ -264,7 +272,7 @@ impl<'d, 's> ImportBuilder<'d, 's> {
             document,
             source,
             security: SecuritySchemes::new(operations, document),
-            connections: ConnectionDrafts::new(api, document),
+            connections,
             fragments: IndexMap::new(),
             tags,
             tools: 0,

@@ -1,5 +1,7 @@
 //! The files of a server: what is emitted of a manifest stands here, and in `tool` and `request`.
 
+use std::fmt;
+
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
@@ -9,6 +11,7 @@ use super::description_text;
 use super::document::ApiDocument;
 use super::naming::{UniqueNames, variable_name};
 use super::template_text::TemplateText;
+use super::update::ImportChoices;
 use crate::yaml::{entry, flow_scalar};
 
 /// One entry of a file, such as a tool, as it is written.
@@ -90,6 +93,8 @@ pub(super) fn tool_entry(name: &str, tool: &Value) -> GeneratedEntry {
 /// What all tools share: where the API is, and who sends requests.
 pub(super) struct ConnectionDrafts<'d> {
     server: String,
+    /// The names that an earlier import gave.
+    earlier: ImportChoices,
     document: &'d ApiDocument,
     variables: Map<String, Value>,
     variable_names: UniqueNames,
@@ -128,14 +133,27 @@ impl ConnectionKey {
     }
 }
 
+impl fmt::Display for ConnectionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BaseUrl { url, path, query } = &self.base;
+        write!(f, "{}{path}", url.as_deref().unwrap_or_default())?;
+        query.iter().try_for_each(|(name, value)| write!(f, "&{name}={value}"))?;
+        write!(f, " {}", self.schemes.join(" "))
+    }
+}
+
 impl<'d> ConnectionDrafts<'d> {
-    pub(super) fn new(server: &str, document: &'d ApiDocument) -> ConnectionDrafts<'d> {
+    pub(super) fn new(server: &str, earlier: &ImportChoices, document: &'d ApiDocument) -> ConnectionDrafts<'d> {
+        let (mut variable_names, mut connection_names) = (UniqueNames::default(), UniqueNames::default());
+        earlier.urls.values().chain(earlier.schemes.values().flatten()).for_each(|name| variable_names.reserve(name));
+        earlier.connections.values().for_each(|name| connection_names.reserve(name));
         ConnectionDrafts {
             server: server.to_owned(),
+            earlier: earlier.clone(),
             document,
             variables: Map::new(),
-            variable_names: UniqueNames::default(),
-            connection_names: UniqueNames::default(),
+            variable_names,
+            connection_names,
             drafts: IndexMap::new(),
             bases: IndexMap::new(),
             schemes: IndexMap::new(),
@@ -160,8 +178,13 @@ impl<'d> ConnectionDrafts<'d> {
             return key;
         }
         let base_variable = self.base_variable(base.url.as_deref());
-        let names = [self.server.clone(), self.distinct_name(base, &requirement)];
-        let name = self.connection_names.claim(&names, 64);
+        let name = match self.earlier.connections.get(&key.to_string()) {
+            Some(name) => name.clone(),
+            None => {
+                let names = [self.server.clone(), self.distinct_name(base, &requirement)];
+                self.connection_names.claim(&names, 64)
+            }
+        };
         let variables = requirement.schemes.iter().map(|scheme| self.scheme_variables(scheme)).collect();
         let draft = ConnectionDraft { name, tools: 0, base_variable, requirement, variables };
         self.drafts.insert(key.clone(), draft);
@@ -213,8 +236,14 @@ impl<'d> ConnectionDrafts<'d> {
         if let Some(known) = self.bases.get(&key) {
             return known.clone();
         }
-        let label = if self.bases.is_empty() { "" } else { host_label(base) };
-        let name = self.claim_variable(&[self.server.clone(), label.to_owned(), "url".to_owned()]);
+        let is_first = self.bases.is_empty() && self.earlier.urls.is_empty();
+        let name = match self.earlier.urls.get(base.unwrap_or_default()) {
+            Some(name) => name.clone(),
+            None => {
+                let label = if is_first { "" } else { host_label(base) };
+                self.claim_variable(&[self.server.clone(), label.to_owned(), "url".to_owned()])
+            }
+        };
         let mut variable = Map::new();
         variable.insert("description".to_owned(), "The base of the API's URLs".into());
         match base {
@@ -234,11 +263,17 @@ impl<'d> ConnectionDrafts<'d> {
             return known.iter().map(|(name, _)| name.clone()).collect();
         }
         let mut names = Vec::new();
-        for part in scheme.credentials.variables() {
+        let parts = scheme.credentials.variables();
+        let earlier = self.earlier.schemes.get(&scheme.name).filter(|names| names.len() == parts.len()).cloned();
+        for (index, part) in parts.into_iter().enumerate() {
             let short = [self.server.clone(), part.suffix.to_owned()];
-            let name = match self.variables.contains_key(&variable_name(&[&self.server, part.suffix])) {
-                true => self.claim_variable(&[self.server.clone(), scheme.name.clone(), part.suffix.to_owned()]),
-                false => self.claim_variable(&short),
+            let is_taken = self.variable_names.contains(&variable_name(&[&self.server, part.suffix]));
+            let name = match earlier.as_ref().and_then(|names| names.get(index)) {
+                Some(name) => name.clone(),
+                None if is_taken => {
+                    self.claim_variable(&[self.server.clone(), scheme.name.clone(), part.suffix.to_owned()])
+                }
+                None => self.claim_variable(&short),
             };
             let about = match scheme.about.is_empty() {
                 true => format!("{} that the API asks for", part.about),
@@ -260,6 +295,17 @@ impl<'d> ConnectionDrafts<'d> {
         }
         self.schemes.insert(scheme.name.clone(), names.clone());
         names.into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// The names that were given.
+    pub(super) fn choices(&self) -> ImportChoices {
+        let names = |variables: &[(String, bool)]| variables.iter().map(|(name, _)| name.clone()).collect();
+        ImportChoices {
+            connections: self.drafts.iter().map(|(key, draft)| (key.to_string(), draft.name.clone())).collect(),
+            urls: self.bases.iter().map(|(base, name)| (base.clone().unwrap_or_default(), name.clone())).collect(),
+            schemes: self.schemes.iter().map(|(scheme, variables)| (scheme.clone(), names(variables))).collect(),
+            ..ImportChoices::default()
+        }
     }
 
     fn claim_variable(&mut self, parts: &[String]) -> String {

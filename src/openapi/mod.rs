@@ -43,4 +43,4 @@ mod tests;
 pub use fetch::{Fetcher, fetch};
 pub use import::{Import, ImportError, ImportOptions, TagSize, import};
 pub use source::{MAX_DESCRIPTION_BYTES, MAX_PARTIAL_BYTES, Source};
-pub use update::{EntryOutcome, FilePlan, FolderPlan, RECORD_PATH, UpdateError, recorded_names};
+pub use update::{EntryOutcome, FilePlan, FolderPlan, RECORD_PATH, UpdateError, recorded_choices};

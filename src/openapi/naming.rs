@@ -1,6 +1,6 @@
 //! Names of tools, files, arguments and variables, from whatever a description calls them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::operation::Operation;
 use crate::template::{is_helper_without_arguments, reserved_name_meaning};
@@ -26,8 +26,13 @@ pub struct UniqueNames {
 }
 
 impl UniqueNames {
+    /// Whether a name is given.
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.existing.contains(name)
+    }
+
     /// Takes a name that is there already.
-    fn reserve(&mut self, name: &str) {
+    pub(super) fn reserve(&mut self, name: &str) {
         self.existing.insert(name.to_owned());
     }
 
@@ -126,7 +131,7 @@ const SMALL_WORDS: &[&str] =
 /// begin with go first; then small words and the middle, and the end stays.
 pub(super) fn tool_names(
     operations: &[Operation<'_>],
-    kept: &HashMap<String, String>,
+    kept: &BTreeMap<String, String>,
     max_chars: usize,
 ) -> Vec<String> {
     let words: Vec<[Vec<String>; 2]> =

@@ -1,6 +1,6 @@
 //! Translation of schemas, names and texts, from within.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -139,7 +139,7 @@ fn names_of(operations: &[(&str, &str, &str)], kept: &[(&str, &str)], max_chars:
         item[*method] = if id.is_empty() { json!({}) } else { json!({ "operationId": id }) };
     }
     let document = document(json!({ "openapi": "3.1.0", "paths": paths }));
-    let kept: HashMap<String, String> = kept.iter().map(|(key, name)| ((*key).into(), (*name).into())).collect();
+    let kept: BTreeMap<String, String> = kept.iter().map(|(key, name)| ((*key).into(), (*name).into())).collect();
     tool_names(&read_operations(&document), &kept, max_chars)
 }
 

@@ -96,22 +96,38 @@ pub type FolderReader<'r> = dyn Fn(&str) -> std::io::Result<Option<String>> + 'r
 struct ImportRecord {
     about: String,
     entries: IndexMap<String, BTreeMap<String, String>>,
-    /// The names of tools, by method and path.
     #[serde(default)]
-    names: BTreeMap<String, String>,
+    choices: ImportChoices,
 }
 
-/// The names that an earlier import gave to tools, by method and path. None where there is no valid record.
-pub fn recorded_names(record: &str) -> HashMap<String, String> {
-    let record: ImportRecord = serde_json::from_str(record).unwrap_or_default();
-    let is_written = |name: &str| record.file_of(&format!("tools/{name}")).is_some();
-    record.names.iter().filter(|(_, name)| is_written(name)).map(|(key, name)| (key.clone(), name.clone())).collect()
+/// What an import chose and named, so that an update takes the same operations, and no name gets another meaning.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ImportChoices {
+    /// The patterns of `--only`; empty for all operations.
+    pub(super) only: Vec<String>,
+    /// The names of tools, by method and path.
+    pub(super) tools: BTreeMap<String, String>,
+    /// The names of connections, by their base and security schemes.
+    pub(super) connections: BTreeMap<String, String>,
+    /// The variables of URLs, by their default.
+    pub(super) urls: BTreeMap<String, String>,
+    /// The variables of security schemes.
+    pub(super) schemes: BTreeMap<String, Vec<String>>,
+}
+
+/// What an earlier import chose and named. Nothing where there is no valid record.
+pub fn recorded_choices(record: &str) -> ImportChoices {
+    let mut record: ImportRecord = serde_json::from_str(record).unwrap_or_default();
+    let mut choices = std::mem::take(&mut record.choices);
+    choices.tools.retain(|_, name| record.file_of(&format!("tools/{name}")).is_some());
+    choices
 }
 
 impl ImportRecord {
     fn empty() -> ImportRecord {
         let about = "What `folio init --openapi` wrote: `--update` keeps entries that differ. Keep it with the folder.";
-        ImportRecord { about: about.to_owned(), entries: IndexMap::new(), names: BTreeMap::new() }
+        ImportRecord { about: about.to_owned(), entries: IndexMap::new(), choices: ImportChoices::default() }
     }
 
     fn insert(&mut self, file: &str, key: String, digest: String) {
@@ -126,13 +142,19 @@ impl ImportRecord {
         self.entries.iter().find(|(_, entries)| entries.contains_key(key)).map(|(file, _)| file.as_str())
     }
 
-    /// Keeps the names of tools that were written.
-    fn name_tools(&mut self, names: &[(String, String)]) {
-        for (key, name) in names {
-            if self.file_of(&format!("tools/{name}")).is_some() {
-                self.names.insert(key.clone(), name.clone());
-            }
-        }
+    /// Keeps what was chosen, with what was chosen before, and the names of tools that were written.
+    fn choose(&mut self, earlier: &ImportChoices, choices: &ImportChoices) {
+        let mut all = earlier.clone();
+        // Once all operations were taken, all of them are updated.
+        let is_narrower = *earlier != ImportChoices::default() && earlier.only.is_empty();
+        let added = choices.only.iter().filter(|pattern| !is_narrower && !earlier.only.contains(pattern));
+        all.only.extend(added.cloned());
+        let written = choices.tools.iter().filter(|(_, name)| self.file_of(&format!("tools/{name}")).is_some());
+        all.tools.extend(written.map(|(key, name)| (key.clone(), name.clone())));
+        all.connections.extend(choices.connections.clone());
+        all.urls.extend(choices.urls.clone());
+        all.schemes.extend(choices.schemes.clone());
+        self.choices = all;
     }
 
     fn plan(&self) -> FilePlan {
@@ -155,7 +177,7 @@ impl Import {
         for (file, key, entry) in self.entries() {
             record.insert(&file.path, key, digest(&entry.text));
         }
-        record.name_tools(&self.names);
+        record.choose(&ImportChoices::default(), &self.choices);
         let files = self.files.iter().map(|file| FilePlan { path: file.path.clone(), text: file.text() });
         FolderPlan { files: files.chain([record.plan()]).collect(), outcomes: Vec::new() }
     }
@@ -191,7 +213,7 @@ impl Import {
     pub fn tool_at(&self, path: &str, text: &str, line: usize) -> Option<String> {
         let key = Outline::parse(path, text).ok()?.key_at(line)?;
         let name = key.strip_prefix("tools/")?;
-        self.names.iter().any(|(_, known)| known == name).then(|| name.to_owned())
+        self.choices.tools.values().any(|tool| tool == name).then(|| name.to_owned())
     }
 
     /// Every entry with its file, and its section and name as one key.
@@ -333,7 +355,7 @@ impl<'i> Updater<'i> {
                 self.new.insert(path, key.clone(), digest.clone());
             }
         }
-        self.new.name_tools(&self.import.names);
+        self.new.choose(&self.old.choices, &self.import.choices);
         let mut files = Vec::new();
         for (path, (outline, before)) in &self.outlines {
             let text = outline.to_text();

@@ -86,3 +86,48 @@ fn update_keeps_the_names_of_tools() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(read(&folder, "tools/default.yaml"), after);
 }
+
+#[test]
+fn update_gives_no_connection_or_variable_another_meaning() {
+    let operation = |tag: &str, scheme: &str, servers: Value| json!({ "get": { "tags": [tag], "security": [{ scheme: [] }], "servers": servers, "responses": {} } });
+    let (one, two) = (json!([{ "url": "https://one.example/api" }]), json!([{ "url": "https://two.example" }]));
+    let bearer = json!({ "type": "http", "scheme": "bearer" });
+    let paths = |order: &[(&str, Value)]| {
+        let mut value = description(order.iter().map(|(path, item)| ((*path).to_owned(), item.clone())).collect());
+        value["components"] = json!({ "securitySchemes": { "s1": bearer, "s2": bearer } });
+        value
+    };
+    let a = ("/a", operation("x", "s1", one.clone()));
+    let b = ("/b", operation("y", "s1", two));
+    let c = ("/c", operation("y", "s2", one));
+    let folder = TestFolder::new(&[]);
+    assert_eq!(import_value(&folder, &paths(&[a.clone(), b.clone()]), &[]).code, Some(0));
+    let before = read(&folder, "folio.yaml");
+    assert!(before.contains("default: https://one.example"), "{before}");
+    // The other host comes first now, and so does another scheme.
+    let ran = import_value(&folder, &paths(&[c, b, a]), &["--update", "--only", "y"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let after = read(&folder, "folio.yaml");
+    for line in before.lines().filter(|line| line.contains("URL") || line.contains("auth:")) {
+        assert!(after.contains(line), "{line}: {after}");
+    }
+    assert!(after.contains("PETS_S2_TOKEN:"), "{after}");
+}
+
+#[test]
+fn update_takes_what_was_chosen_before() {
+    let tagged = |tag: &str| json!({ "get": { "tags": [tag], "responses": {} } });
+    let paths = json!({ "/a": tagged("x"), "/b": tagged("y"), "/c": tagged("z") });
+    let value = description(paths);
+    let folder = TestFolder::new(&[]);
+    assert_eq!(import_value(&folder, &value, &["--only", "x"]).code, Some(0));
+    let exists = |tag: &str| folder.join(&format!("out/tools/{tag}.yaml")).exists();
+    assert_eq!(import_value(&folder, &value, &["--update"]).code, Some(0));
+    assert_eq!(["x", "y", "z"].map(exists), [true, false, false]);
+    assert_eq!(import_value(&folder, &value, &["--update", "--only", "y"]).code, Some(0));
+    let ran = import_value(&folder, &value, &["--update"]);
+    assert_eq!(["x", "y", "z"].map(exists), [true, true, false], "{ran:?}");
+    // A tag that is gone chooses nothing.
+    let ran = import_value(&folder, &description(json!({ "/b": tagged("y"), "/c": tagged("z") })), &["--update"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}

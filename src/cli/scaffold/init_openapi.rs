@@ -21,7 +21,7 @@ use crate::load::{ManifestLocation, folder_argument};
 use crate::manifest::SCHEMA;
 use crate::openapi::{
     EntryOutcome, Fetcher, FilePlan, FolderPlan, Import, ImportError, ImportOptions, MAX_DESCRIPTION_BYTES,
-    MAX_PARTIAL_BYTES, RECORD_PATH, Source, TagSize, UpdateError, fetch, import, recorded_names,
+    MAX_PARTIAL_BYTES, RECORD_PATH, Source, TagSize, UpdateError, fetch, import, recorded_choices,
 };
 use crate::world::{ProxyVariables, shell_quote};
 
@@ -75,7 +75,7 @@ fn import_options(arguments: &InitArgs) -> ImportOptions {
     ImportOptions {
         only: arguments.only.clone(),
         server: is_chosen.then(|| server_name(dir)),
-        names: record.map(|record| recorded_names(&record)).unwrap_or_default(),
+        earlier: record.map(|record| recorded_choices(&record)).unwrap_or_default(),
         left_out: HashSet::new(),
     }
 }
