@@ -62,9 +62,9 @@ def unpack(package, member, folder):
 
 
 def complaints(binary, folder):
-    """What a strict check says, but for notes, for keys that are not acted on yet, and for how many tools there are."""
+    """What a strict check says, but for notes, for keys that are not acted on yet, and for how many and large tools are."""
     _, out, err = run(binary, "check", str(folder), "--strict", "--format", "lines")
-    quiet = (": note[", "[unimplemented]", "some clients choose poorly")
+    quiet = (": note[", "[unimplemented]", "some clients choose poorly", "little room is left for anything else")
     return [line for line in (out + err).splitlines() if not any(word in line for word in quiet)]
 
 
