@@ -251,7 +251,7 @@ def try_description(binary, description_path, folder, port, choice):
     if listed.returncode != 0:
         return 0, [f"{description_path.name}: {listed.stdout}{listed.stderr}"]
     tools = {tool["name"]: tool for tool in json.loads(listed.stdout)["tools"]}
-    names = json.loads((folder / ".folio-openapi.json").read_text())["names"]
+    names = json.loads((folder / ".folio-openapi.json").read_text())["choices"]["tools"]
     calls, wrong = 0, []
     for method, path, item, operation in chosen:
         tool = tools.get(names.get(f"{method} {path}"))
