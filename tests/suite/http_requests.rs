@@ -124,6 +124,27 @@ fn objects_and_lists_are_written_in_brackets() {
     assert_eq!(api.requests().last().unwrap().body, "f%5Ba%5D=b&f=z");
 }
 
+/// A caller who names the fields may not choose a key, a tenant or a filter that the author has set.
+#[test]
+fn free_fields_replace_no_parameter_of_the_request() {
+    let api = Upstream::start(ok);
+    let set = r#""[*]": "{{free}}", tenant: "7", "page[*]": "{{page}}""#;
+    for body in ["query", "form"] {
+        let http = format!(r#"{{ url: "{}/?v=1", method: POST, {body}: {{ {set} }} }}"#, api.url());
+        let declared = "free: { type: object }, page: { type: object }";
+        let taken: &[&str] = if body == "query" { &["tenant", "Tenant", "tenant[]", "page", "v"] } else { &["tenant", "page[a]"] };
+        for name in taken {
+            let result = call(&manifest("", declared, &http), json!({ "free": { "a": 1, *name: "9" }, "page": { "n": 2 } }));
+            let words = format!("the request itself has the parameter `{name}`: leave this field out");
+            assert!(result.to_string().contains(&words), "{name}: {result}");
+        }
+        assert!(api.requests().iter().all(|sent| !format!("{sent:?}").contains("=9")), "{body}");
+        call(&manifest("", declared, &http), json!({ "free": { "a": 1 }, "page": { "n": 2 } }));
+        let sent = api.requests().pop().unwrap();
+        assert!(format!("{}{}", sent.target, sent.body).ends_with("a=1&tenant=7&page%5Bn%5D=2"), "{sent:?}");
+    }
+}
+
 #[test]
 fn absent_json_body_is_not_sent() {
     let api = Upstream::start(ok);

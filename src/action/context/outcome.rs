@@ -107,7 +107,7 @@ pub enum ActionError {
     /// The client did not say its roots.
     #[error("the client did not answer `roots/list` in time")]
     RootsUnanswered,
-    /// A value that a program cannot be given.
+    /// A value that a program or a request cannot be given.
     #[error("{0}")]
     BadArgument(String),
     /// A message of the manifest or of a step.

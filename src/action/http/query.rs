@@ -2,7 +2,7 @@
 //!
 //! A name that ends in `[*]` takes the fields of an object and the elements of a list, each by its place in brackets.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize, parse};
 
@@ -73,12 +73,23 @@ impl QueryParameter {
     }
 
     /// The parameters as `application/x-www-form-urlencoded`. A template of which every value is absent is left out.
-    pub(super) fn encode_all(parameters: &[QueryParameter], scope: &Scope) -> Result<String, ActionError> {
+    ///
+    /// # Errors
+    /// A template fails, or a field of `[*]` has the name of another parameter, or of one in `url_query`: a value may add
+    /// parameters and not replace those of the request, such as a key or a filter.
+    pub(super) fn encode_all(
+        parameters: &[QueryParameter],
+        url_query: &str,
+        scope: &Scope,
+    ) -> Result<String, ActionError> {
         let mut pairs = Vec::with_capacity(parameters.len());
         for parameter in parameters {
             for value in parameter.values.iter().filter(|value| !is_absent(&value.template, scope)) {
                 if let Some(nested) = &value.nested {
                     let value = nested.render(scope)?.0;
+                    if let (true, Some(Value::Object(fields))) = (parameter.name.is_empty(), &value) {
+                        check_new_names(fields, parameters, url_query)?;
+                    }
                     value.iter().for_each(|value| push_nested(&parameter.name, value, &mut pairs));
                     continue;
                 }
@@ -115,6 +126,18 @@ impl ParameterValue {
         let elements: Vec<String> = joined.list.render(scope)?.0.iter().map(|element| encode(element)).collect();
         let text = elements.join(&joined.delimiter);
         Ok(if joined.omits_empty && text.is_empty() { Vec::new() } else { vec![text] })
+    }
+}
+
+/// Servers read `key`, `key[]` and `key[a]` as one parameter, some also `KEY`.
+fn check_new_names(fields: &Map<String, Value>, parameters: &[QueryParameter], url_query: &str) -> Result<(), ActionError> {
+    let first_part = |name: &str| name.split('[').next().unwrap_or_default().trim().to_lowercase();
+    let in_url: Vec<_> = parse(url_query.as_bytes()).map(|(name, _)| first_part(&name)).collect();
+    let is_taken = |name: &str| in_url.iter().any(|other| other == name)
+        || parameters.iter().any(|parameter| !parameter.name.is_empty() && first_part(&parameter.name) == name);
+    match fields.keys().find(|key| is_taken(&first_part(key))) {
+        Some(key) => Err(ActionError::BadArgument(format!("the request itself has the parameter `{key}`: leave this field out"))),
+        None => Ok(()),
     }
 }
 

@@ -28,7 +28,8 @@ impl HttpAction {
             Some(base) => parse_url(&format!("{}{path}", base.render(scope)?.text.trim_end_matches('/')))?,
             None => parse_url(&path)?,
         };
-        add_query(&mut url, &QueryParameter::encode_all(&self.query, scope)?);
+        let query = QueryParameter::encode_all(&self.query, url.query().unwrap_or_default(), scope)?;
+        add_query(&mut url, &query);
         let mut request = HttpRequest::new(self.method, url);
         request.secret_host = request.url.host_str().filter(|_| self.has_secret_host).map(str::to_owned);
         for (name, value) in &self.headers {
@@ -57,7 +58,7 @@ impl HttpAction {
                 Some(value) => ("application/json", value.to_string()),
                 None => return Ok(()),
             },
-            HttpBody::Form(fields) => ("application/x-www-form-urlencoded", QueryParameter::encode_all(fields, scope)?),
+            HttpBody::Form(fields) => ("application/x-www-form-urlencoded", QueryParameter::encode_all(fields, "", scope)?),
             HttpBody::Multipart(multipart) => {
                 // Its `Content-Type` has the boundary, which is new each time it is sent.
                 request.headers.retain(|header| !is_content_type(header));
