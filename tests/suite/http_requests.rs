@@ -132,9 +132,11 @@ fn free_fields_replace_no_parameter_of_the_request() {
     for body in ["query", "form"] {
         let http = format!(r#"{{ url: "{}/?v=1", method: POST, {body}: {{ {set} }} }}"#, api.url());
         let declared = "free: { type: object }, page: { type: object }";
-        let taken: &[&str] = if body == "query" { &["tenant", "Tenant", "tenant[]", "page", "v"] } else { &["tenant", "page[a]"] };
+        let taken: &[&str] =
+            if body == "query" { &["tenant", "Tenant", "tenant[]", "page", "v"] } else { &["tenant", "page[a]"] };
         for name in taken {
-            let result = call(&manifest("", declared, &http), json!({ "free": { "a": 1, *name: "9" }, "page": { "n": 2 } }));
+            let result =
+                call(&manifest("", declared, &http), json!({ "free": { "a": 1, *name: "9" }, "page": { "n": 2 } }));
             let words = format!("the request itself has the parameter `{name}`: leave this field out");
             assert!(result.to_string().contains(&words), "{name}: {result}");
         }

@@ -130,13 +130,21 @@ impl ParameterValue {
 }
 
 /// Servers read `key`, `key[]` and `key[a]` as one parameter, some also `KEY`.
-fn check_new_names(fields: &Map<String, Value>, parameters: &[QueryParameter], url_query: &str) -> Result<(), ActionError> {
+fn check_new_names(
+    fields: &Map<String, Value>,
+    parameters: &[QueryParameter],
+    url_query: &str,
+) -> Result<(), ActionError> {
     let first_part = |name: &str| name.split('[').next().unwrap_or_default().trim().to_lowercase();
     let in_url: Vec<_> = parse(url_query.as_bytes()).map(|(name, _)| first_part(&name)).collect();
-    let is_taken = |name: &str| in_url.iter().any(|other| other == name)
-        || parameters.iter().any(|parameter| !parameter.name.is_empty() && first_part(&parameter.name) == name);
+    let is_taken = |name: &str| {
+        in_url.iter().any(|other| other == name)
+            || parameters.iter().any(|parameter| !parameter.name.is_empty() && first_part(&parameter.name) == name)
+    };
     match fields.keys().find(|key| is_taken(&first_part(key))) {
-        Some(key) => Err(ActionError::BadArgument(format!("the request itself has the parameter `{key}`: leave this field out"))),
+        Some(key) => {
+            Err(ActionError::BadArgument(format!("the request itself has the parameter `{key}`: leave this field out")))
+        }
         None => Ok(()),
     }
 }

@@ -58,7 +58,9 @@ impl HttpAction {
                 Some(value) => ("application/json", value.to_string()),
                 None => return Ok(()),
             },
-            HttpBody::Form(fields) => ("application/x-www-form-urlencoded", QueryParameter::encode_all(fields, "", scope)?),
+            HttpBody::Form(fields) => {
+                ("application/x-www-form-urlencoded", QueryParameter::encode_all(fields, "", scope)?)
+            }
             HttpBody::Multipart(multipart) => {
                 // Its `Content-Type` has the boundary, which is new each time it is sent.
                 request.headers.retain(|header| !is_content_type(header));
