@@ -318,19 +318,18 @@ impl<'d> ConnectionDrafts<'d> {
         let variables = variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
         let used = self.drafts.iter().filter(|(_, draft)| draft.tools > 0 || self.tools == 0);
         let connections = used.map(|(key, draft)| (draft.name.as_str(), draft.value(&key.base)));
-        let section = |key, entries: Vec<(&str, Value)>| GeneratedSection {
-            key,
-            entries: entries
-                .into_iter()
-                .map(|(name, value)| GeneratedEntry {
-                    name: name.to_owned(),
-                    text: entry(name, &value, 2),
-                    listed_bytes: 0,
-                })
-                .collect(),
-        };
-        vec![section("env", variables.collect()), section("connections", connections.collect())]
+        vec![section("env", variables), section("connections", connections)]
     }
+}
+
+/// Entries under one key of the manifest.
+fn section<'e>(key: &'static str, entries: impl Iterator<Item = (&'e str, Value)>) -> GeneratedSection {
+    let written = |(name, value): (&str, Value)| GeneratedEntry {
+        name: name.to_owned(),
+        text: entry(name, &value, 2),
+        listed_bytes: 0,
+    };
+    GeneratedSection { key, entries: entries.map(written).collect() }
 }
 
 /// The first part of a host's name.
@@ -378,25 +377,22 @@ pub(super) fn manifest(
 ) -> GeneratedFile {
     let info = document.root().get("info");
     let field = |key: &str| info.and_then(|info| info.text(key)).unwrap_or_default();
-    let mut keys = Map::new();
-    keys.insert("name".to_owned(), server.into());
-    for (key, text) in [
+    let texts = [
+        ("name", server.to_owned()),
         ("title", description_text::plain_line(&description_text::plain(field("title"), 80))),
         ("version", description_text::plain_line(field("version"))),
         ("description", description_text::as_template(&description_text::summarize("", field("description")))),
-    ] {
-        if !text.is_empty() {
-            keys.insert(key.to_owned(), text.into());
-        }
-    }
+    ];
+    let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
+    let mut sections = vec![section("server", texts.map(|(key, text)| (key, text.into())))];
+    sections.extend(connections.sections());
     let source = description_text::plain_line(source.rsplit(['/', '\\']).next().unwrap_or_default());
     let head = format!(
         "# yaml-language-server: $schema=./folio.schema.json\n\
          # From {}. What you change here and in `tools/`, `folio init --openapi … --update` keeps.\n\
-         folio: 1\n\n{}",
-        source.chars().take(80).collect::<String>(),
-        entry("server", &Value::Object(keys), 0)
+         folio: 1\n",
+        source.chars().take(80).collect::<String>()
     );
     let tail = format!("\ninclude: [{}]\n", flow_scalar("tools/*.yaml"));
-    GeneratedFile { path: MANIFEST_PATH.to_owned(), head, sections: connections.sections(), tail }
+    GeneratedFile { path: MANIFEST_PATH.to_owned(), head, sections, tail }
 }

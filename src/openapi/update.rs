@@ -251,7 +251,10 @@ struct Updater<'i> {
 
 impl<'i> Updater<'i> {
     fn new(import: &'i Import, old: &'i ImportRecord) -> Updater<'i> {
-        let generated = import.entries().map(|(_, key, entry)| (key, entry)).collect();
+        // Records of earlier versions do not say what stood in `server`.
+        let is_recorded = |key: &str| !key.starts_with("server/") || old.file_of("server/name").is_some();
+        let entries = import.entries().filter(|(_, key, _)| is_recorded(key));
+        let generated = entries.map(|(_, key, entry)| (key, entry)).collect();
         let (outlines, new_files, outcomes) = (IndexMap::new(), Vec::new(), Vec::new());
         Updater { import, old, new: ImportRecord::empty(), generated, outlines, new_files, outcomes }
     }
@@ -313,7 +316,8 @@ impl<'i> Updater<'i> {
     fn add_new(&mut self) {
         let import = self.import;
         for (file, key, entry) in import.entries() {
-            if self.outlines.values().any(|(outline, _)| outline.text(&key).is_some()) {
+            let stands = self.outlines.values().any(|(outline, _)| outline.text(&key).is_some());
+            if stands || !self.generated.contains_key(&key) {
                 continue;
             }
             if let Some(path) = self.old.file_of(&key) {

@@ -32,7 +32,7 @@ fn server_is_named_after_its_folder() {
         let ran = run_folio(folder.path(), &["init", dir, "--openapi", "api.json"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let manifest = fs::read_to_string(folder.join(dir).join("folio.yaml")).unwrap();
-        assert!(manifest.contains(&format!("server: {{ name: {name}, title: Pets")), "{manifest}");
+        assert!(manifest.contains(&format!("server:\n  name: {name}\n  title: Pets")), "{manifest}");
         assert!(manifest.contains("PETS_URL:"), "{manifest}");
     }
 }

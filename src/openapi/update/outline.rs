@@ -7,7 +7,7 @@ use crate::diagnostic::Report;
 use crate::yaml::{Documents, Location, decode, parse};
 
 /// The keys of a file under which entries stand.
-const SECTIONS: &[&str] = &["env", "connections", "tools"];
+const SECTIONS: &[&str] = &["server", "env", "connections", "tools"];
 
 /// Some lines of a file.
 struct OutlineSection {
