@@ -301,7 +301,7 @@ fn client_credentials(node: ApiNode<'_>, document: &ApiDocument) -> Option<Crede
     let url = url::Url::parse(written).ok().filter(|url| matches!(url.scheme(), "https" | "http"))?;
     let token_url = match without_credentials(url) {
         (bare, true) => {
-            warn_left_out("token URL", document);
+            warn_left_out("token URL", *flow, document);
             bare.into()
         }
         _ => written.to_owned(),

@@ -38,7 +38,7 @@ pub(super) fn base_url(operation: &Operation<'_>, document: &ApiDocument, source
     let (mut bare, had_credentials) = without_credentials(base);
     bare.set_query(None);
     if had_credentials {
-        warn_left_out("server URL", document);
+        warn_left_out("server URL", server_node(operation, document), document);
     }
     BaseUrl {
         url: Some(bare.as_str().trim_end_matches('/').to_owned()),
@@ -61,7 +61,8 @@ fn first_url(servers: Option<ApiNode<'_>>) -> Option<String> {
     let Some((server, url)) = written else { return Some("/".to_owned()) };
     let filled = fill_variables(server, url)?;
     let is_host = |head: &str| {
-        let name = head.rsplit_once(':').map_or(head, |(name, _)| name);
+        let host = head.rsplit_once('@').map_or(head, |(_, host)| host);
+        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
         let ending = name.rsplit('.').next().unwrap_or_default();
         name.contains('.') && ending.len() > 1 && ending.bytes().all(|byte| byte.is_ascii_alphabetic())
     };
@@ -82,10 +83,16 @@ pub(super) fn without_credentials(mut url: Url) -> (Url, bool) {
     (url, had_credentials)
 }
 
-/// Warns of credentials that must not stand in a manifest, without the line that they are in.
-pub(super) fn warn_left_out(what: &str, document: &ApiDocument) {
+/// Warns of credentials that must not stand in a manifest.
+pub(super) fn warn_left_out(what: &str, at: ApiNode<'_>, document: &ApiDocument) {
     let message = format!("user name and password of the {what} left out: write `auth: {{ basic: … }}` by hand");
-    document.warn_without_place(Code::Secret, message);
+    document.warn(at, Code::Secret, message);
+}
+
+/// The server of an operation, as far as the description names one.
+pub(super) fn server_node<'d>(operation: &Operation<'d>, document: &'d ApiDocument) -> ApiNode<'d> {
+    let server = operation.servers(document).and_then(|servers| servers.items().next());
+    server.or_else(|| document.root().get("host")).unwrap_or(operation.node)
 }
 
 /// A URL with the defaults of its variables, each put in once: a default that names a variable stays as it is.
@@ -116,12 +123,14 @@ fn absolute(written: &str, source: Option<&Url>) -> Option<Url> {
         (Err(_), Some(source)) => source.join(written).ok()?,
         (Err(_), None) => return None,
     };
-    let is_base = matches!(url.scheme(), "http" | "https") && url.has_host() && !url.as_str().contains(['{', '}', '"']);
+    let before_query = url.as_str().split(['?', '#']).next().unwrap_or_default();
+    let is_filled = !before_query.contains(['{', '}', '"']) && !before_query.contains("%7B");
+    let is_base = matches!(url.scheme(), "http" | "https") && url.has_host() && is_filled;
     // A variable whose default is empty leaves a name out of the host.
     let has_name = url.host_str().is_some_and(|host| !host.starts_with('.') && !host.contains(".."));
     let mut bare = url;
     bare.set_fragment(None);
-    (is_base && has_name && !bare.as_str().contains("%7B")).then_some(bare)
+    (is_base && has_name).then_some(bare)
 }
 
 /// Warns that nobody knows where the API is.
@@ -151,13 +160,8 @@ pub(super) fn is_foreign_private(base: &str, source: Option<&Url>) -> bool {
 
 /// Warns that tools will send requests into a private network.
 pub(super) fn warn_private_server(operation: &Operation<'_>, base: &str, document: &ApiDocument) {
-    let servers = operation.servers(document).and_then(|servers| servers.items().next());
-    let has_credentials = servers.and_then(|server| server.text("url")).is_some_and(|url| url.contains('@'));
-    let at = servers.or_else(|| document.root().get("host")).unwrap_or(operation.node);
     let truncated = crate::diagnostic::truncate(base, 120);
     let message = format!("private server address `{truncated}`: tools send requests to it from this network");
-    match has_credentials {
-        true => document.warn_without_place(Code::Unimplemented, message),
-        false => document.warn_with_help(at, message, "import it only if you trust who wrote the description"),
-    }
+    let help = "import it only if you trust who wrote the description";
+    document.warn_with_help(server_node(operation, document), message, help);
 }

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use super::source::hide_user_info;
 use crate::diagnostic::{Code, Report, Span};
 use crate::uri::percent_decode_lossy;
 use crate::yaml::pointer::push_segment;
@@ -141,12 +142,6 @@ impl ApiDocument {
         self.push_warning(at, code, message.into(), None);
     }
 
-    /// Warns of something whose line must not be shown.
-    pub(super) fn warn_without_place(&self, code: Code, message: impl Into<String>) {
-        let message = message.into();
-        self.warnings.borrow_mut().push(Warning { file: 0, address: 0, code, message, help: None });
-    }
-
     /// Warns of something at a value, and says what to do.
     pub(super) fn warn_with_help(
         &self,
@@ -158,6 +153,8 @@ impl ApiDocument {
     }
 
     fn push_warning(&self, at: ApiNode<'_>, code: Code, message: String, help: Option<Cow<'static, str>>) {
+        let message = hide_user_info(&message).unwrap_or(message);
+        let help = help.map(|help| hide_user_info(&help).map_or(help, Cow::Owned));
         self.warnings.borrow_mut().push(Warning { file: at.file, address: at.address(), code, message, help });
     }
 

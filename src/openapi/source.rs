@@ -8,9 +8,9 @@ use url::Url;
 
 use super::dialect::modernize;
 use super::document::{ApiDocument, DocumentFile, referenced_path};
-use crate::diagnostic::{Code, Consequence, Report, Reporting, Span};
+use crate::diagnostic::{Code, Consequence, FileId, Report, Reporting, Span};
 use crate::files::Folder;
-use crate::yaml::{Documents, Location, decode, parse, parse_json};
+use crate::yaml::{Document, Documents, Location, decode, parse, parse_json};
 
 /// How large a description may be, with all its files.
 pub const MAX_DESCRIPTION_BYTES: u64 = 16 << 20;
@@ -59,9 +59,10 @@ pub(super) fn load(source: &Source, bytes: &[u8], report: &mut Report) -> Option
 
 impl Loader<'_> {
     fn add(&mut self, path: String, display_path: &str, bytes: &[u8]) -> Option<()> {
-        let is_json = bytes.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|first| *first == b'{');
-        let parser = if is_json { parse_json } else { parse };
-        let (document, reported) = self.report.attempt(|report| parser(decode(bytes, display_path, report)?, report));
+        let (file, mut reported) = self.report.attempt(|report| decode(bytes, display_path, report));
+        let (document, more) = self.report.attempt(|report| parse_either(file?, report));
+        reported.extend(more);
+        self.hide_user_info(file);
         let Some(document) = document else {
             self.report.extend(reported);
             return None;
@@ -72,6 +73,15 @@ impl Loader<'_> {
         let value = self.documents.json(root);
         self.files.push(DocumentFile { path, value, root });
         Some(())
+    }
+
+    /// Names and passwords in URLs are not shown, wherever a warning points.
+    fn hide_user_info(&mut self, file: Option<FileId>) {
+        let sources = &mut self.report.sources;
+        let shown = file.and_then(|file| Some((file, hide_user_info(sources.get(file)?.text())?)));
+        if let Some((file, shown)) = shown {
+            sources.replace_text(file, shown);
+        }
     }
 
     /// Loads what the files refer to, and what that refers to. What is not found is told where it is needed.
@@ -98,6 +108,40 @@ impl Loader<'_> {
         self.remaining_bytes = self.remaining_bytes.saturating_sub(bytes.len() as u64);
         self.add(path, &shown, &bytes)
     }
+}
+
+/// Parses JSON, or else YAML, which may begin with `{` too.
+fn parse_either(file: FileId, report: &mut Report) -> Option<Document> {
+    let text = report.sources.get(file)?.text().trim_start();
+    let Some(inside) = text.strip_prefix('{') else { return parse(file, report) };
+    let looks_like_json = inside.trim_start().starts_with('"');
+    let (document, errors) = report.attempt(|report| parse_json(file, report));
+    if document.is_some() {
+        return document;
+    }
+    let (document, reported) = report.attempt(|report| parse(file, report));
+    report.extend(if document.is_none() && looks_like_json { errors } else { reported });
+    document
+}
+
+/// A text of the same length in which what stands before the `@` of URLs is hidden. `None` where there is nothing.
+pub(super) fn hide_user_info(text: &str) -> Option<String> {
+    let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '/' | '\\');
+    let mut hidden = String::new();
+    for (at, _) in text.match_indices('@') {
+        let start = text
+            .get(..at)?
+            .rfind(is_end)
+            .map_or(0, |end| end + text.get(end..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
+        let (before, user_info) = (text.get(..start)?, text.get(start..at)?);
+        let is_in_url = before.ends_with("//") || before.ends_with("\\/") || user_info.contains(':');
+        if !user_info.is_empty() && is_in_url {
+            hidden.push_str(text.get(hidden.len()..start.max(hidden.len()))?);
+            hidden.push_str(&"*".repeat(at - hidden.len()));
+        }
+    }
+    let rest = text.get(hidden.len()..)?;
+    (!hidden.is_empty()).then(|| hidden + rest)
 }
 
 /// The files that the references in one of a description name.

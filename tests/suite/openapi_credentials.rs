@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::*;
-use crate::openapi::{description, import_value, read, tools};
+use crate::openapi::{description, import, import_value, read, tools};
 use crate::upstream_server::{Reply, Upstream};
 
 /// A description of two operations with these security schemes, of which each takes what `security` says.
@@ -242,11 +242,26 @@ fn cookie_that_would_displace_a_credential_is_warned_of() {
 
 #[test]
 fn password_in_a_url_is_not_shown() {
-    for url in ["https://u:hunter22@pets.example", "http://u:hunter22@10.0.0.1"] {
-        let mut api = secured(json!({}), json!([]));
+    for url in [
+        "https://u:hunter22@pets.example",
+        "http://u:hunter22@10.0.0.1",
+        "//u:hunter22@pets.example/v1",
+        "u:hunter22@pets.example/v1",
+        "https://hunter22@pets.example",
+        "https://u:hunter@22@pets.example",
+    ] {
+        let mut api =
+            secured(json!({ "far": { "$ref": "https://u:hunter22@b.example/x.yaml" } }), json!([{ "far": [] }]));
         api["servers"] = json!([{ "url": url }]);
-        let (said, manifest) = imported(&api);
-        assert!(said.contains("user name and password of the server URL left out"), "{said}");
-        assert!(!said.contains("hunter22") && !manifest.contains("hunter22"), "{said}");
+        api["paths"]["/a"]["get"]["parameters"] = json!([{ "name": "x", "in": "nowhere" }]);
+        let lines = serde_json::to_string_pretty(&api).unwrap();
+        for text in [api.to_string(), api.to_string().replace('/', "\\/"), lines] {
+            let folder = TestFolder::new(&[("api.json", &text)]);
+            let ran = import(&folder, "api.json", &[]);
+            assert!(ran.err.contains("user name and password of the server URL left out"), "{ran:?}");
+            assert!(ran.err.contains("unsupported parameter location"), "{ran:?}");
+            assert!(!ran.err.contains("hunter") && !ran.err.contains("22@"), "{url}: {}", ran.err);
+            assert!(!read(&folder, "folio.yaml").contains("hunter"), "{url}");
+        }
     }
 }
