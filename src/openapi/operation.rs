@@ -16,6 +16,9 @@ pub(super) const METHODS: &[(&str, &str)] = &[
     ("patch", "PATCH"),
 ];
 
+/// What holds operations, and becomes none. The last two are of OpenAPI 3.2.
+const UNSUPPORTED_METHODS: &[&str] = &["trace", "query", "additionalOperations"];
+
 /// One operation.
 pub(super) struct Operation<'d> {
     pub(super) node: ApiNode<'d>,
@@ -52,7 +55,9 @@ pub(super) fn read_operations(document: &ApiDocument) -> Vec<Operation<'_>> {
                     let operation = document.resolve(node);
                     found.extend(operation.map(|node| read_operation(method, path, path_item, node)));
                 }
-                None if key == "trace" => document.warn(node, Code::Unimplemented, "unsupported method `trace`"),
+                None if UNSUPPORTED_METHODS.contains(&key) => {
+                    document.warn(node, Code::Unimplemented, format!("unsupported method `{key}`"));
+                }
                 None => {}
             }
         }

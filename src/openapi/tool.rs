@@ -34,7 +34,7 @@ pub(super) fn build_tool<'d>(
     let (request, arguments) = loop {
         let mut request = RequestBuilder::new(document, max_nesting, page_parameter);
         request.add_operation(operation, credentials)?;
-        request.add_base_query(base);
+        request.add_base_query(base, operation);
         let arguments = std::mem::take(&mut request.arguments);
         let is_small = !request.schemas.is_too_large() && arguments.bytes() <= MAX_ARGUMENTS_BYTES;
         if max_nesting == MIN_NESTING || is_small {

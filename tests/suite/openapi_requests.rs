@@ -299,9 +299,71 @@ fn forms_have_the_fields_of_their_alternatives() {
         let ran = run_folio(folder.path(), &["call", tool, "--dry-run", "-f", "out"]);
         assert!(ran.err.contains(words) && !ran.err.contains("`user`"), "{ran:?}");
     }
-    let parts = operation("a", "multipart/form-data", &free);
-    let ran = import_value(&TestFolder::new(&[]), &description(json!({ "/a": parts })), &[]);
-    assert!(ran.err.contains("unsupported fields of any name in a multipart body"), "{}", ran.err);
+    let named = json!({ "type": "object", "properties": { "a": text }, "additionalProperties": true });
+    for schema in [&free, &named, &json!({ "oneOf": [code, free] })] {
+        let parts = operation("a", "multipart/form-data", schema);
+        let ran = import_value(&TestFolder::new(&[]), &description(json!({ "/a": parts })), &[]);
+        assert!(ran.err.contains("unsupported fields of any name in a multipart body"), "{schema}: {}", ran.err);
+    }
+}
+
+#[test]
+fn forms_take_other_fields_where_they_say_so() {
+    let text = json!({ "type": "string" });
+    let named = json!({ "type": "object", "properties": { "a": text } });
+    let free = json!({ "type": "object", "additionalProperties": text });
+    let answered = json!({ "type": "object", "properties": { "id": { "type": "string", "readOnly": true } } });
+    let open = json!({ "type": "object", "properties": { "a": text }, "additionalProperties": true });
+    for (schema, is_free, is_warned) in [
+        (json!({ "oneOf": [named, free] }), true, false),
+        (json!({ "anyOf": [named, { "type": "object" }] }), true, false),
+        (open, true, false),
+        (json!({}), true, false),
+        (json!(null), true, false),
+        (text, true, true),
+        (json!({ "type": "array", "items": named }), true, true),
+        (named, false, false),
+        (answered, false, false),
+        (json!({ "type": "object", "additionalProperties": false }), false, false),
+    ] {
+        let media = if schema.is_null() { json!({}) } else { json!({ "schema": schema }) };
+        let content = json!({ "application/x-www-form-urlencoded": media });
+        let api =
+            description(json!({ "/a": { "post": { "operationId": "a", "requestBody": { "content": content } } } }));
+        let folder = TestFolder::new(&[]);
+        let ran = import_value(&folder, &api, &[]);
+        assert_eq!(ran.err.contains("the schema of a form is no object"), is_warned, "{schema}: {ran:?}");
+        let arguments = tools(&folder, "tools/default.yaml")["a"]["arguments"].clone();
+        assert_eq!(arguments.get("body").is_some(), is_free, "{schema}: {arguments}");
+        if is_free {
+            assert!(sent(&folder, "a", &json!({ "body": { "k": "v" } })).contains("k=v"), "{schema}");
+        }
+    }
+}
+
+#[test]
+fn list_in_a_path_that_may_be_something_else_is_warned_of() {
+    let texts = json!({ "type": "array", "items": { "type": "string" } });
+    let either = json!({ "oneOf": [{ "type": "string" }, texts] });
+    let nested = json!({ "type": "array", "items": texts });
+    for (schema, is_warned) in [(either, true), (nested, true), (texts, false)] {
+        let parameter = json!({ "name": "x", "in": "path", "required": true, "schema": schema });
+        let api = description(json!({ "/a/{x}": { "get": { "operationId": "a", "parameters": [parameter] } } }));
+        let ran = import_value(&TestFolder::new(&[]), &api, &[]);
+        assert_eq!(ran.err.contains("unsupported list in a path"), is_warned, "{schema}: {ran:?}");
+    }
+}
+
+#[test]
+fn operations_that_no_request_can_send_are_warned_of() {
+    let operation = json!({ "operationId": "b", "responses": {} });
+    let item = json!({ "get": { "operationId": "a" }, "query": operation, "trace": operation, "additionalOperations": { "COPY": operation } });
+    let mut api = description(json!({ "/a": item }));
+    api["openapi"] = json!("3.2.0");
+    let ran = import_value(&TestFolder::new(&[]), &api, &[]);
+    for method in ["query", "trace", "additionalOperations"] {
+        assert!(ran.err.contains(&format!("unsupported method `{method}`")), "{method}: {ran:?}");
+    }
 }
 
 #[test]
@@ -317,6 +379,11 @@ fn query_of_a_server_is_part_of_each_request() {
     // A path without a slash is below the server all the same.
     let line = sent(&folder, "b", &json!({}));
     assert!(line.starts_with("send GET https://pets.example/v1/b?api-version=3&own=x\n"), "{line}");
+    api["servers"] = json!([{ "url": "https://pets.example/v1?key={{key}}&v=1" }]);
+    let folder = TestFolder::new(&[]);
+    let ran = import_value(&folder, &api, &[]);
+    assert!(ran.err.contains("the value of `key` in the server URL holds a template"), "{ran:?}");
+    assert!(sent(&folder, "b", &json!({})).starts_with("send GET https://pets.example/v1/b?v=1\n"));
 }
 
 #[test]

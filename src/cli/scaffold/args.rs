@@ -42,7 +42,7 @@ pub struct InitArgs {
     /// The template to start from [default: hello]
     #[arg(long, value_enum, conflicts_with = "openapi")]
     pub template: Option<InitTemplate>,
-    /// Write tools for an HTTP API, from its description: OpenAPI 3.0 or 3.1, or Swagger 2, in YAML or JSON
+    /// Write tools for an HTTP API, from its description: OpenAPI 3.0, 3.1 or 3.2, or Swagger 2.0, in YAML or JSON
     #[arg(long, value_name = "FILE|URL", value_hint = ValueHint::FilePath)]
     pub openapi: Option<String>,
     /// Take only these: tags, operationIds, names of tools, or globs of these or of paths

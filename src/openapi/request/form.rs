@@ -1,7 +1,7 @@
 //! The fields of a form, and of a multipart body.
 
 use indexmap::IndexMap;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::RequestBuilder;
 use super::query::add_field;
@@ -18,8 +18,8 @@ use crate::openapi::template_text::{TemplateFields, TemplateText, push_field};
 impl<'d> RequestBuilder<'d> {
     pub(super) fn form_fields(&mut self, body: &Body<'d>) -> TemplateFields {
         let mut fields = TemplateFields::new();
-        let Some(node) = body.schema else { return fields };
-        let whole = self.schemas.read(node);
+        let node = body.schema.unwrap_or(body.node);
+        let whole = body.schema.map_or_else(|| Value::Object(Map::new()), |schema| self.schemas.read(schema));
         let is_multipart = body.kind == BodyKind::Multipart;
         let known = FormFields::read(&whole);
         for (name, (schema, required)) in &known.fields {
@@ -53,12 +53,21 @@ impl<'d> RequestBuilder<'d> {
 
     /// Adds an object whose fields are those that a form takes beside the ones that it names.
     fn add_free_fields(&mut self, whole: &Value, known: &FormFields, body: &Body<'d>, fields: &mut TemplateFields) {
-        let names_fields = body.schema.and_then(|schema| self.document.resolve(schema)?.get("properties")).is_some();
-        let others = match whole.get("additionalProperties") {
-            Some(others @ Value::Object(_)) => others.clone(),
-            // It takes any field where it says nothing, and means them where it names none.
-            others if known.fields.is_empty() && !names_fields && others != Some(&Value::Bool(false)) => true.into(),
-            _ => return,
+        let schema = body.schema.and_then(|schema| self.document.resolve(schema));
+        // Fields of answers alone are named, too.
+        let names_fields = schema.is_some_and(|schema| schema.get("properties").is_some());
+        let says = whole.get("additionalProperties");
+        if known.fields.is_empty() && names_fields && says.is_none() {
+            return;
+        }
+        let others = match &known.others {
+            Some(others) => others.clone(),
+            None if known.fields.is_empty() && says.is_none() => {
+                let words = "the schema of a form is no object: it takes fields of any name";
+                self.document.warn(body.node, Code::WrongType, words);
+                true.into()
+            }
+            None => return,
         };
         if body.kind == BodyKind::Multipart {
             let words = "unsupported fields of any name in a multipart body: they are left out";
@@ -91,10 +100,12 @@ impl<'d> RequestBuilder<'d> {
     }
 }
 
-/// The fields that a form names, each with its schema, and whether it is required.
+/// The fields that a form names, each with its schema, and whether it is required; and what others it takes.
 #[derive(Default)]
 struct FormFields {
     fields: IndexMap<String, (Value, bool)>,
+    /// What fields of any other name hold. `None` where there are none.
+    others: Option<Value>,
 }
 
 impl FormFields {
@@ -109,6 +120,14 @@ impl FormFields {
         if let Some(any) = parts("anyOf").reduce(FormFields::or) {
             whole.add_all(any);
         }
+        let names = ["properties", "allOf", "anyOf"].iter().any(|key| schema.get(key).is_some());
+        match schema.get("additionalProperties") {
+            Some(Value::Bool(false)) => whole.others = None,
+            Some(others) => whole.others = Some(others.clone()),
+            // It takes any field where it says nothing, and means them where it names none.
+            None if !names && is_object(schema) => whole.others = Some(true.into()),
+            None => {}
+        }
         whole
     }
 
@@ -118,10 +137,15 @@ impl FormFields {
             let (_, is_required) = self.fields.entry(name).or_insert((schema, required));
             *is_required |= required;
         }
+        self.others = self.others.take().or(more.others);
     }
 
     /// The fields of either: required are those that both require.
     fn or(mut self, other: FormFields) -> FormFields {
+        self.others = match (self.others, other.others) {
+            (Some(one), Some(other)) if one != other => Some(true.into()),
+            (one, other) => one.or(other),
+        };
         for (name, (_, required)) in &mut self.fields {
             *required &= other.fields.get(name).is_some_and(|(_, required)| *required);
         }
@@ -133,6 +157,13 @@ impl FormFields {
         }
         self
     }
+}
+
+/// Whether a schema is one of objects, as far as it says.
+fn is_object(schema: &Value) -> bool {
+    schema
+        .get("type")
+        .is_none_or(|kind| kind == "object" || kind.as_array().is_some_and(|all| all.contains(&"object".into())))
 }
 
 /// What fits one of two schemas.

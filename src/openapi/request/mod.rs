@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::argument::{NewArgument, ToolArguments};
 use super::authentication::RequestCredentials;
-use super::base_url::BaseUrl;
+use super::base_url::{BaseUrl, server_node};
 use super::description_text;
 use super::document::{ApiDocument, object};
 use super::operation::Operation;
@@ -101,10 +101,16 @@ impl<'d> RequestBuilder<'d> {
     }
 
     /// Adds the query of a server's URL, but for what the operation has of it.
-    pub(super) fn add_base_query(&mut self, base: &BaseUrl) {
+    pub(super) fn add_base_query(&mut self, base: &BaseUrl, operation: &Operation<'_>) {
         for (name, value) in &base.query {
-            if let Some(value) = TemplateText::literal(value).filter(|_| !self.query.contains_key(name)) {
-                push_field(&mut self.query, name, value);
+            match TemplateText::literal(value) {
+                _ if self.query.contains_key(name) => {}
+                Some(value) => push_field(&mut self.query, name, value),
+                None => {
+                    let name = description_text::plain_line(crate::diagnostic::truncate(name, 40).as_ref());
+                    let words = format!("the value of `{name}` in the server URL holds a template: it is left out");
+                    self.document.warn(server_node(operation, self.document), Code::Template, words);
+                }
             }
         }
     }

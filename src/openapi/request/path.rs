@@ -2,6 +2,7 @@
 
 use super::RequestBuilder;
 use super::value::{ValueShape, placeholder, separator, shape_of};
+use crate::diagnostic::Code;
 use crate::openapi::argument::NewArgument;
 use crate::openapi::document::object;
 use crate::openapi::operation::Operation;
@@ -36,6 +37,11 @@ impl<'d> RequestBuilder<'d> {
         let schema = found.map_or_else(|| object([("type", "string".into())]), |known| self.parameter_schema(known));
         let shape = shape_of(&schema);
         let node = found.map_or(operation.node, |known| known.node);
+        if matches!(shape, ValueShape::Mixed | ValueShape::NestedList) {
+            let words =
+                "unsupported list in a path that may be something else, or holds lists: it is sent as a JSON text";
+            self.document.warn(node, Code::Unimplemented, words);
+        }
         let argument =
             self.arguments.add(NewArgument { wire_name: name, location: "path", schema, required: true, node });
         match found {
