@@ -25,6 +25,9 @@ const CURSORS: &[(&str, &[&str])] = &[
 /// Objects of an answer in which the next cursor may stand.
 const CURSOR_PARENTS: &[&str] = &["meta", "metadata", "pagination", "response_metadata", "paging"];
 
+/// Objects of an answer that say where in the list it is, in lower case and without underscores.
+const ENVELOPES: &[&str] = &["meta", "metadata", "pagination", "responsemetadata", "paging", "links"];
+
 /// How further pages of a read are got. `None` where the description does not show it.
 pub(super) fn find_pagination<'d>(
     operation: &Operation<'d>,
@@ -95,22 +98,29 @@ fn fixed_number(parameter: &Parameter<'_>, document: &ApiDocument) -> Option<u64
 fn pages<const N: usize>(how: [(&str, &str); N], items: Option<String>) -> Value {
     let mut pages = object(how.map(|(key, value)| (key, Value::from(value))));
     if let Some(map) = pages.as_object_mut() {
-        map.extend(items.map(|items| ("items".to_owned(), Value::from(items))));
+        // An answer that has no list, whatever is described, is shown as it came.
+        map.extend(items.map(|items| ("items".to_owned(), Value::from(format!("not_null({items}, [@])")))));
         map.insert("maxPages".to_owned(), MAX_PAGES.into());
     }
     pages
 }
 
-/// Where the list of an answer stands: empty where the answer is it. `None` where there is no list, or several.
+/// Where the list of an answer stands: empty where the answer is it. `None` where there is no list, or several, or where
+/// the answer says more than the list and where in it this is.
 fn item_list<'d>(answer: ApiNode<'d>, document: &'d ApiDocument) -> Option<String> {
     if answer.text("type") == Some("array") {
         return Some(String::new());
     }
-    let mut lists = answer.get("properties")?.entries().filter(|(name, property)| {
-        is_word(name) && document.resolve(*property).is_some_and(|property| property.text("type") == Some("array"))
-    });
+    let properties = answer.get("properties")?.entries();
+    let properties: Vec<_> = properties.filter_map(|(name, node)| Some((name, document.resolve(node)?))).collect();
+    let mut lists = properties.iter().filter(|(name, node)| is_word(name) && node.text("type") == Some("array"));
     let (name, _) = lists.next()?;
-    lists.next().is_none().then(|| name.to_owned())
+    let says_more = properties.iter().any(|(name, node)| {
+        let is_object =
+            node.text("type") == Some("object") || ["properties", "allOf"].iter().any(|key| node.get(key).is_some());
+        is_object && !ENVELOPES.contains(&name.replace('_', "").to_lowercase().as_str())
+    });
+    (lists.next().is_none() && !says_more).then(|| (*name).to_owned())
 }
 
 fn cursor_of(answer: ApiNode<'_>, query: &[&str], document: &ApiDocument) -> Option<(String, &'static str)> {

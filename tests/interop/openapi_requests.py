@@ -33,18 +33,20 @@ KEYS = ["api_key", "apikey", "api-key", "x-api-key", "access_token", "auth_token
 
 
 class Recorder(http.server.BaseHTTPRequestHandler):
-    """Answers everything with `{}`, and keeps the last request."""
+    """Keeps the requests, and answers each as `reply` says."""
 
-    last = None
+    requests = []
+    reply = staticmethod(lambda: (200, "application/json", b"{}"))
 
     def answer(self):
         size = int(self.headers.get("content-length") or 0)
-        Recorder.last = (self.command, self.path, {name.lower(): value for name, value in self.headers.items()}, self.rfile.read(size))
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", "2")
+        Recorder.requests.append((self.command, self.path, {name.lower(): value for name, value in self.headers.items()}, self.rfile.read(size)))
+        status, kind, body = Recorder.reply()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(b"{}")
+        self.wfile.write(body)
 
     do_GET = do_PUT = do_POST = do_DELETE = do_OPTIONS = do_PATCH = answer
 
@@ -196,6 +198,9 @@ def plan(description, method, path, item, operation, tool, only_required):
             if not is_plain(field) or argument is None:
                 if is_needed:
                     return None
+                # Who leaves it out means its default.
+                if argument and field.get("default") is not None:
+                    fields[name] = field["default"]
                 continue
             arguments[argument] = fields[name] = sample(field)
         if only_required and any("default" in description.resolve(field) for field in schema["properties"].values()):
@@ -259,17 +264,19 @@ def try_description(binary, description_path, folder, port, choice):
             expected = plan(description, method, path, item, operation, tool, only_required)
             if expected is None:
                 continue
-            Recorder.last = None
+            Recorder.requests.clear()
             ran = run(binary, "call", tool["name"], "--args", "-", "-f", str(folder), input=json.dumps(expected[0]), env={**os.environ, **env})
             label = f"{description_path.name} {method} {path}"
             calls += 1
-            if Recorder.last is None:
+            if not Recorder.requests:
                 wrong.append(f"{label}: no request: {(ran.stdout + ran.stderr)[:400]}")
                 continue
-            found = list(mistakes(expected, Recorder.last, next(iter(base_path.values()))))
-            if Recorder.last[0] != method:
-                found.append(f"method {Recorder.last[0]}")
-            if operation.get("security", description.root.get("security")) and " auth:" in manifest and len(env) == 1 and SECRET not in str(Recorder.last) and "bearer" in manifest:
+            # Others are for further pages.
+            request = Recorder.requests[0]
+            found = list(mistakes(expected, request, next(iter(base_path.values()))))
+            if request[0] != method:
+                found.append(f"method {request[0]}")
+            if operation.get("security", description.root.get("security")) and " auth:" in manifest and len(env) == 1 and SECRET not in str(request) and "bearer" in manifest:
                 found.append("no credential")
             wrong += [f"{label}: {each}" for each in found]
     return calls, wrong

@@ -344,6 +344,48 @@ fn update_keeps_edits_and_takes_what_is_new() {
 }
 
 #[test]
+fn update_takes_the_version_that_nobody_changed() {
+    let api = |version: &str| {
+        let info = format!("info: {{ title: Desk, version: \"{version}\", description: At {version} }}");
+        format!(
+            "openapi: 3.1.0\n{info}\nservers: [{{ url: \"https://a.example\" }}]\npaths: {{ /a: {{ get: {{}} }} }}\n"
+        )
+    };
+    let folder = TestFolder::new(&[("api.yaml", &api("1.0"))]);
+    assert_eq!(import(&folder, "api.yaml", &[]).code, Some(0));
+    let mine = read(&folder, "folio.yaml").replace("description: At 1.0", "description: Mine\n  toolSearch: auto");
+    folder.write("out/folio.yaml", mine);
+    folder.write("api.yaml", api("2.0"));
+    let ran = import(&folder, "api.yaml", &["--update"]);
+    assert!(
+        ran.out.contains("refreshed server/version\nkept, as it was changed by hand: server/description"),
+        "{ran:?}"
+    );
+    let manifest = read(&folder, "folio.yaml");
+    assert!(manifest.contains("version: \"2.0\"\n  description: Mine\n  toolSearch: auto\n\nenv:"), "{manifest}");
+    // A version of one's own stays, and so does all of `server` where an earlier record does not say what it was.
+    folder.write("out/folio.yaml", manifest.replace("\"2.0\"", "\"7.0\""));
+    folder.write("api.yaml", api("3.0"));
+    let ran = import(&folder, "api.yaml", &["--update"]);
+    assert!(ran.out.contains("changed by hand: server/version"), "{ran:?}");
+    let mut record: Value = serde_json::from_str(&read(&folder, ".folio-openapi.json")).unwrap();
+    record["entries"]["folio.yaml"].as_object_mut().unwrap().retain(|key, _| !key.starts_with("server/"));
+    folder.write("out/.folio-openapi.json", record.to_string());
+    let ran = import(&folder, "api.yaml", &["--update"]);
+    assert!(ran.code == Some(0) && !ran.out.contains("server/"), "{ran:?}");
+    assert!(read(&folder, "folio.yaml").contains("\"7.0\""));
+}
+
+#[test]
+fn flow_yaml_is_read() {
+    let text = "{openapi: 3.0.0, info: {title: Desk, version: '1'}, servers: [{url: 'https://a.example'}],\n paths: {/a: {get: {operationId: listItems}}}}\n";
+    let folder = TestFolder::new(&[("api.yaml", text)]);
+    let ran = import(&folder, "api.yaml", &[]);
+    assert!(ran.code == Some(0) && ran.err.is_empty(), "{ran:?}");
+    assert!(tools(&folder, "tools/default.yaml")["list-items"].is_object());
+}
+
+#[test]
 fn update_refuses_what_it_cannot_read() {
     let folder = TestFolder::new(&[("out/folio.yaml", "folio: 1\n")]);
     let ran = import(&folder, &fixture("desk.json"), &["--update"]);
@@ -402,6 +444,7 @@ fn broken_descriptions_are_refused_in_words() {
         ("openapi: 3.0.0\npaths: {}\n", "the description has no operations"),
         ("openapi: 3.0.0\npaths: {/a: {get: {\n", "unclosed bracket"),
         ("{\"openapi\": \"3.0.0\",", "invalid JSON"),
+        ("{openapi: 3.0.0, paths: {", "unclosed bracket"),
         ("\u{0}\u{1}", "invalid YAML"),
     ] {
         let folder = TestFolder::new(&[("api.yaml", text)]);
@@ -611,6 +654,45 @@ fn pages_from_zero_and_offsets_are_counted() {
     let free = "{ name: offset, in: query, schema: { type: integer } }, { name: limit, in: query, schema: { type: integer, default: 20 } }";
     let tool = &tools(&listing(free), "tools/x.yaml")["list"];
     assert!(tool["run"]["http"]["paginate"].is_null() && tool["arguments"]["offset"].is_object(), "{tool}");
+}
+
+#[test]
+fn answers_reach_the_model_whole() {
+    let (list, object) = (json!({ "type": "array", "items": {} }), json!({ "type": "object" }));
+    let api = Upstream::start(|request, _| {
+        let first = !request.target.contains("cursor=");
+        let answer = match request.target.split('?').next().unwrap() {
+            "/described" if first => json!({ "items": ["one"], "meta": { "next_cursor": "x" } }),
+            "/described" => json!({ "items": ["two"], "meta": { "next_cursor": "" } }),
+            "/empty" => json!({ "items": [] }),
+            _ => json!({ "things": ["three"], "state": "four" }),
+        };
+        Reply::json(200, &answer)
+    });
+    let operation = |id: &str, more: &str| {
+        let meta = json!({ "type": "object", "properties": { "next_cursor": { "type": "string" } } });
+        let schema = json!({ "type": "object", "properties": { "items": list, "meta": meta, more: object } });
+        let parameters = json!([{ "name": "cursor", "in": "query", "schema": { "type": "string" } }]);
+        let responses = json!({ "200": { "content": { "application/json": { "schema": schema } } } });
+        json!({ "get": { "operationId": id, "parameters": parameters, "responses": responses } })
+    };
+    let mut whole = description(json!({
+        "/described": operation("described", "links"), "/empty": operation("empty", "links"),
+        "/other": operation("other", "links"), "/more": operation("more", "repository")
+    }));
+    whole["servers"] = json!([{ "url": api.url() }]);
+    let folder = TestFolder::new(&[("api.json", &whole.to_string())]);
+    assert_eq!(import(&folder, "api.json", &[]).code, Some(0));
+    for (tool, wanted) in [
+        ("described", r#"["one","two"]"#),
+        ("empty", "[]"),
+        ("other", r#"[{"things":["three"],"state":"four"}]"#),
+        ("more", r#"{"things":["three"],"state":"four"}"#),
+    ] {
+        let ran = run_folio(folder.path(), &["call", tool, "-f", "out"]);
+        let shown: String = ran.out.split_whitespace().collect();
+        assert!(ran.code == Some(0) && shown.contains(wanted), "{tool}: {ran:?}");
+    }
 }
 
 /// A description with a string wherever one may stand that becomes part of a request.
