@@ -22,6 +22,12 @@ impl<'d> RequestBuilder<'d> {
         let whole = body.schema.map_or_else(|| Value::Object(Map::new()), |schema| self.schemas.read(schema));
         let is_multipart = body.kind == BodyKind::Multipart;
         let known = FormFields::read(&whole);
+        let mut alternatives = whole.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+        let is_lost = |schema: &Value| !is_object(schema) && schema.get("type").is_some_and(|kind| kind != "null");
+        if !known.fields.is_empty() && alternatives.any(is_lost) {
+            let words = "an alternative of a form is no object: it is left out";
+            self.document.warn(body.node, Code::Unimplemented, words);
+        }
         for (name, (schema, required)) in &known.fields {
             let encoding = body.encoding.and_then(|all| all.get(name));
             let node = find_property(node, name, self.document).unwrap_or(body.node);
