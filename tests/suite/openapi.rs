@@ -830,6 +830,10 @@ fn server_variables_are_filled_in_once() {
     let folder = TestFolder::new(&[]);
     let ran = import_value(&folder, &bomb, &[]);
     assert!(ran.err.contains("missing server URL") && read(&folder, "folio.yaml").len() < 10_000, "{}", ran.err);
+    let nested = json!({ "v": { "default": "{w}" }, "w": { "default": "y" } });
+    bomb["servers"] = json!([{ "url": "https://x.example/{v}", "variables": nested }]);
+    let ran = import_value(&TestFolder::new(&[]), &bomb, &[]);
+    assert!(ran.err.contains("missing server URL"), "{}", ran.err);
     bomb["servers"] =
         json!([{ "url": "https://x.example/{v}", "variables": { "v": { "default": "y".repeat(70_000) } } }]);
     let folder = TestFolder::new(&[]);
@@ -895,7 +899,22 @@ fn import_writes_through_no_link_out_of_the_folder() {
     let ran = import_value(&folder, &api, &[]);
     assert!(ran.code != Some(0) && ran.err.contains("tools`"), "{ran:?}");
     assert_eq!(fs::read_dir(folder.join("elsewhere")).unwrap().count(), 1);
-    assert_eq!(fs::read_dir(folder.join("out")).unwrap().count(), 2, "what was begun is taken back");
+    assert_eq!(fs::read_dir(folder.join("out")).unwrap().count(), 2, "nothing is begun");
+}
+
+#[test]
+fn update_that_cannot_write_all_writes_nothing() {
+    let mut api = description(json!({ "/a": { "get": { "operationId": "a" } } }));
+    let folder = TestFolder::new(&[]);
+    assert_eq!(import_value(&folder, &api, &[]).code, Some(0));
+    fs::remove_dir_all(folder.join("out/tools")).unwrap();
+    folder.write("out/tools", "mine");
+    let before = files(&folder);
+    api["info"]["version"] = json!("2");
+    api["paths"]["/b"] = json!({ "get": { "operationId": "b", "tags": ["new"] } });
+    let ran = import_value(&folder, &api, &["--update"]);
+    assert!(ran.code != Some(0) && ran.err.contains("`tools` is not a folder"), "{ran:?}");
+    assert_eq!(files(&folder), before);
 }
 
 #[test]
