@@ -665,6 +665,7 @@ fn answers_reach_the_model_whole() {
             "/described" if first => json!({ "items": ["one"], "meta": { "next_cursor": "x" } }),
             "/described" => json!({ "items": ["two"], "meta": { "next_cursor": "" } }),
             "/empty" => json!({ "items": [] }),
+            "/more" => json!({ "items": ["three"], "repository": { "name": "four" } }),
             _ => json!({ "things": ["three"], "state": "four" }),
         };
         Reply::json(200, &answer)
@@ -687,7 +688,7 @@ fn answers_reach_the_model_whole() {
         ("described", r#"["one","two"]"#),
         ("empty", "[]"),
         ("other", r#"[{"things":["three"],"state":"four"}]"#),
-        ("more", r#"{"things":["three"],"state":"four"}"#),
+        ("more", r#"{"items":["three"],"repository":{"name":"four"}}"#),
     ] {
         let ran = run_folio(folder.path(), &["call", tool, "-f", "out"]);
         let shown: String = ran.out.split_whitespace().collect();
