@@ -119,7 +119,7 @@ def sample(schema):
         least, most = schema.get("minimum", 1), schema.get("maximum")
         least = least + 1 if schema.get("exclusiveMinimum") else least
         return int(max(least, 1) if most is None or most >= 1 else least)
-    texts = {"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "uuid": "123e4567-e89b-12d3-a456-426614174000", "email": "a@b.example", "uri": "https://b.example/x", "ipv4": "192.0.2.1", "byte": "YQ==", "time": "12:00:00Z", "ipv6": "2001:db8::1", "hostname": "b.example"}
+    texts = {"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "uuid": "123e4567-e89b-12d3-a456-426614174000", "email": "a@b.example", "uri": "https://b.example/x", "ipv4": "192.0.2.1", "byte": "YQ==", "time": "12:00:00Z", "duration": "P3D", "ipv6": "2001:db8::1", "hostname": "b.example"}
     text = texts.get(schema.get("format"), "a b/ü&=")
     return text if "format" in schema and schema["format"] in texts else (text * max(1, -(-schema.get("minLength", 1) // len(text))))[: schema.get("maxLength", 1000)]
 
