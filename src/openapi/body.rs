@@ -42,6 +42,7 @@ impl BodyKind {
 pub(super) fn read_body<'d>(operation: ApiNode<'d>, document: &'d ApiDocument) -> Option<Body<'d>> {
     let node = document.resolve(operation.get("requestBody")?)?;
     let (media_type, media) = preferred(node.get("content")?.entries())?;
+    let media = document.resolve(media)?;
     Some(Body {
         node,
         kind: BodyKind::from_media_type(media_type),

@@ -68,16 +68,16 @@ impl<'d> RequestBuilder<'d> {
         }
         let others = match &known.others {
             Some(others) => others.clone(),
-            None if known.fields.is_empty() && says.is_none() => {
-                let words = "the schema of a form is no object: it takes fields of any name";
-                self.document.warn(body.node, Code::WrongType, words);
-                true.into()
-            }
+            None if known.fields.is_empty() && says.is_none() => true.into(),
             None => return,
         };
         if body.kind == BodyKind::Multipart {
             let words = "unsupported fields of any name in a multipart body: they are left out";
             return self.document.warn(body.node, Code::Unimplemented, words);
+        }
+        if known.others.is_none() {
+            let words = "the schema of a form is no object: it takes fields of any name";
+            self.document.warn(body.node, Code::WrongType, words);
         }
         let text = description_text::plain(body.description, description_text::ARGUMENT_CHARS);
         let schema = object([("type", "object".into()), ("additionalProperties", others)]);
