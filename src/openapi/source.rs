@@ -127,18 +127,16 @@ fn parse_either(file: FileId, report: &mut Report) -> Option<Document> {
 /// A text of the same length in which what stands before the `@` of URLs is hidden. `None` where there is nothing.
 pub(super) fn hide_user_info(text: &str) -> Option<String> {
     let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '/' | '\\');
-    let mut hidden = String::new();
-    for (at, _) in text.match_indices('@') {
-        let start = text
-            .get(..at)?
-            .rfind(is_end)
-            .map_or(0, |end| end + text.get(end..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
-        let (before, user_info) = (text.get(..start)?, text.get(start..at)?);
+    let (mut hidden, mut start) = (String::new(), 0);
+    for word in text.split_inclusive(is_end) {
+        let (user_info, _) = word.rsplit_once('@').unwrap_or_default();
+        let before = text.get(..start)?;
         let is_in_url = before.ends_with("//") || before.ends_with("\\/") || user_info.contains(':');
         if !user_info.is_empty() && is_in_url {
-            hidden.push_str(text.get(hidden.len()..start.max(hidden.len()))?);
-            hidden.push_str(&"*".repeat(at - hidden.len()));
+            hidden.push_str(text.get(hidden.len()..start)?);
+            hidden.push_str(&"*".repeat(user_info.len()));
         }
+        start += word.len();
     }
     let rest = text.get(hidden.len()..)?;
     (!hidden.is_empty()).then(|| hidden + rest)

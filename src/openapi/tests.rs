@@ -10,7 +10,7 @@ use super::document::ApiDocument;
 use super::naming::{ArgumentNames, UniqueNames, file_stem, kebab, server_name, tool_names, variable_name};
 use super::operation::read_operations;
 use super::schema::SchemaReader;
-use super::source::{Source, load};
+use super::source::{Source, hide_user_info, load};
 use crate::diagnostic::Report;
 use crate::value_types::is_identifier;
 
@@ -227,6 +227,19 @@ fn descriptions_are_one_plain_paragraph() {
     assert_eq!(description_text::summarize("List pets", "List pets of a store."), "List pets of a store.");
     assert_eq!(description_text::summarize("List pets", "Newest first."), "List pets. Newest first.");
     assert!(description_text::plain(&"word ".repeat(1000), 50).chars().count() <= 50);
+}
+
+#[test]
+fn user_info_of_urls_is_hidden() {
+    for (written, hidden) in [
+        ("[https://me:pw@a.example/x, http://b.example]", Some("[https://*****@a.example/x, http://b.example]")),
+        ("https:\\/\\/token@a.example", Some("https:\\/\\/*****@a.example")),
+        ("//me:p@w@a.example //b:ü@c", Some("//******@a.example //****@c")),
+        ("me@a.example, @scope/package, https://a.example/@me", None),
+    ] {
+        assert_eq!(hide_user_info(written).as_deref(), hidden);
+    }
+    assert_eq!(hide_user_info(&"@".repeat(1 << 20)), None);
 }
 
 proptest! {
