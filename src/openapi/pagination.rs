@@ -59,7 +59,12 @@ pub(super) fn find_pagination<'d>(
     };
     let size = in_query(SIZE_PARAMETERS)?;
     let items = Some(items).filter(|items| !items.is_empty());
-    let (counter, step) = match in_query(PAGE_PARAMETERS) {
+    // A page that is named by a text may be anything.
+    let is_number = |known: &&Parameter<'_>| {
+        let schema = known.schema.and_then(|schema| document.resolve(schema));
+        schema.is_none_or(|schema| schema.text("type") != Some("string"))
+    };
+    let (counter, step) = match in_query(PAGE_PARAMETERS).filter(is_number) {
         Some(page) => (page, None),
         // Items are counted by the length of a page, which only the document can promise.
         None => (in_query(OFFSET_PARAMETERS)?, Some(fixed_number(size, document)?)),

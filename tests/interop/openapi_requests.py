@@ -28,7 +28,7 @@ SOON = 120.0
 SECRET = "preview-secret-0000"
 METHODS = ["get", "put", "post", "delete", "options", "patch"]
 # What a description says elsewhere than in its parameters.
-SET_ELSEWHERE = ["accept", "content-type", "authorization", "host", "content-length", "connection", "cookie", "user-agent"]
+SET_ELSEWHERE = ["accept", "content-type", "authorization", "host", "content-length", "connection", "cookie"]
 KEYS = ["api_key", "apikey", "api-key", "x-api-key", "access_token", "auth_token", "key", "token", "oauth_token"]
 
 
@@ -140,7 +140,7 @@ def is_credential(parameter):
     return parameter["name"].lower() in KEYS and parameter["in"] in ("query", "header")
 
 
-def plan(description, method, path, item, operation, tool, only_required):
+def plan(description, method, path, item, operation, tool, only_required, held):
     """The arguments of a call, and the path, query, headers and body that it should have. `None` where this script is too
     simple to say."""
     properties = tool["inputSchema"].get("properties", {})
@@ -151,8 +151,8 @@ def plan(description, method, path, item, operation, tool, only_required):
         name, place, schema = parameter["name"], parameter["in"], description.schema(parameter)
         if place in ("body", "formData") or place == "header" and name.lower() in SET_ELSEWHERE:
             continue
-        argument = argument_name(name, place, properties, taken)
-        if argument is None and is_credential(parameter):
+        argument = None if name in held else argument_name(name, place, properties, taken)
+        if argument is None and is_credential(parameter) or name in held:
             continue
         if place == "query" and "default" in schema and not parameter.get("required"):
             query.append((name, None))
@@ -257,11 +257,13 @@ def try_description(binary, description_path, folder, port, choice):
         return 0, [f"{description_path.name}: {listed.stdout}{listed.stderr}"]
     tools = {tool["name"]: tool for tool in json.loads(listed.stdout)["tools"]}
     names = json.loads((folder / ".folio-openapi.json").read_text())["choices"]["tools"]
+    # The credentials of the connection.
+    held = re.findall(r'auth: \{ (?:query|header): \{ name: "?([^", ]+)', manifest)
     calls, wrong = 0, []
     for method, path, item, operation in chosen:
         tool = tools.get(names.get(f"{method} {path}"))
         for only_required in [True, False] if tool else []:
-            expected = plan(description, method, path, item, operation, tool, only_required)
+            expected = plan(description, method, path, item, operation, tool, only_required, held)
             if expected is None:
                 continue
             Recorder.requests.clear()

@@ -650,6 +650,10 @@ fn pages_from_zero_and_offsets_are_counted() {
         assert_eq!(tool["arguments"].as_object().unwrap().keys().collect::<Vec<_>>(), [counted, "limit"]);
         assert!(tool["arguments"][counted]["required"].is_null(), "{parameters}");
     }
+    let named =
+        "{ name: page, in: query, schema: { type: string } }, { name: limit, in: query, schema: { type: integer } }";
+    let tool = &tools(&listing(named), "tools/x.yaml")["list"];
+    assert!(tool["run"]["http"]["paginate"].is_null() && tool["arguments"]["page"].is_object(), "{tool}");
     // Whoever chooses the length of a page chooses the step, too.
     let free = "{ name: offset, in: query, schema: { type: integer } }, { name: limit, in: query, schema: { type: integer, default: 20 } }";
     let tool = &tools(&listing(free), "tools/x.yaml")["list"];
