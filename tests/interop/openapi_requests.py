@@ -257,8 +257,10 @@ def try_description(binary, description_path, folder, port, choice):
         return 0, [f"{description_path.name}: {listed.stdout}{listed.stderr}"]
     tools = {tool["name"]: tool for tool in json.loads(listed.stdout)["tools"]}
     names = json.loads((folder / ".folio-openapi.json").read_text())["choices"]["tools"]
-    # The credentials of the connection.
+    # The parameters that hold credentials, which nobody is asked for.
+    written = "".join(path.read_text() for path in folder.glob("tools/*.yaml"))
     held = re.findall(r'auth: \{ (?:query|header): \{ name: "?([^", ]+)', manifest)
+    held += re.findall(r'([\w.$-]+)"?: "\{\{(?:default )?env\.', written)
     calls, wrong = 0, []
     for method, path, item, operation in chosen:
         tool = tools.get(names.get(f"{method} {path}"))
