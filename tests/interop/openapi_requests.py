@@ -151,8 +151,9 @@ def plan(description, method, path, item, operation, tool, only_required, held):
         name, place, schema = parameter["name"], parameter["in"], description.schema(parameter)
         if place in ("body", "formData") or place == "header" and name.lower() in SET_ELSEWHERE:
             continue
-        argument = None if name in held else argument_name(name, place, properties, taken)
-        if argument is None and is_credential(parameter) or name in held:
+        is_held = name in held and place in ("query", "header")
+        argument = None if is_held else argument_name(name, place, properties, taken)
+        if is_held or argument is None and is_credential(parameter):
             continue
         if place == "query" and "default" in schema and not parameter.get("required"):
             query.append((name, None))
