@@ -3,12 +3,10 @@
 //! Which clients those are is in catalog/.
 
 use rmcp::{
-    RoleServer,
     model::{
         CallToolRequestParams, CallToolResponse, ErrorData, GetPromptRequestParams, JsonObject, PaginatedRequestParams,
         Prompt, ReadResourceRequestParams, Resource, ResourceTemplate, Tool, ToolAnnotations,
     },
-    service::RequestContext,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
@@ -21,7 +19,7 @@ use crate::schema::{EmptyText, Schema};
 use crate::value_types::Role;
 
 use super::{
-    ConnectionHandler,
+    ConnectionHandler, RequestContext,
     capability::CapabilityKind,
     list_pages::{PagedList, list_fingerprint},
     prompts, resources,
@@ -145,7 +143,7 @@ impl ConnectionHandler {
         &self,
         name: &str,
         snapshot: &CatalogSnapshot,
-        context: &RequestContext<RoleServer>,
+        context: &RequestContext,
     ) -> Option<BridgeTool> {
         let tool = BridgeTool::from_name(name)?;
         tool.is_offered(self.bridged_lists(snapshot, context), snapshot).then_some(tool)
@@ -155,7 +153,7 @@ impl ConnectionHandler {
     pub(crate) fn bridged_lists(
         &self,
         snapshot: &CatalogSnapshot,
-        context: &RequestContext<RoleServer>,
+        context: &RequestContext,
     ) -> BridgedLists {
         if let Some(session) = self.session.negotiated().filter(|_| !super::session::is_sessionless_request(context)) {
             return session.bridged_lists;
@@ -187,7 +185,7 @@ pub(crate) async fn call(
     tool: BridgeTool,
     request: CallToolRequestParams,
     admitted: &AdmittedRequest,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<CallToolResponse, ErrorData> {
     let complete = |answer| CallToolResponse::Complete(tools::tool_result(answer, tool.name(), admitted));
     let outcome = match tool {
@@ -307,7 +305,7 @@ async fn get_prompt(
     server: &ConnectionHandler,
     request: CallToolRequestParams,
     admitted: &AdmittedRequest,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<CallOutcome<ToolResult>, ErrorData> {
     let PromptArguments { name, arguments } = parse_arguments(BridgeTool::GetPrompt.input_schema(), request.arguments)?;
     let mut prompt_request = GetPromptRequestParams::new(name);
@@ -344,7 +342,7 @@ async fn read_resource(
     server: &ConnectionHandler,
     request: CallToolRequestParams,
     admitted: &AdmittedRequest,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<CallOutcome<ToolResult>, ErrorData> {
     let ResourceArguments { uri } = parse_arguments(BridgeTool::ReadResource.input_schema(), request.arguments)?;
     let mut resource_request = ReadResourceRequestParams::new(uri);

@@ -7,13 +7,9 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
 use parking_lot::{Mutex, MutexGuard};
-use rmcp::{
-    RoleServer,
-    model::{
-        CancelledNotificationParam, ClientCapabilities, CustomRequest, LoggingMessageNotification,
-        LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, RequestId, ServerRequest,
-    },
-    service::{OriginatingRequestId, Peer, PeerRequestOptions, RequestContext, ServiceError},
+use rmcp::model::{
+    ClientCapabilities, CustomRequest, LoggingMessageNotification, LoggingMessageNotificationParam,
+    ProgressNotification, ProgressNotificationParam, ProgressToken, RequestId, ServerRequest,
 };
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -27,22 +23,23 @@ use crate::budget::{Reservation, SMALL_RESERVATION_BYTES, serialized_size};
 use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler, SharedServer, log_level, question, request_reservation,
-    session::{KnownRoots, RootsRevision, Session},
+    ConnectionHandler, Peer, RequestContext, SharedServer, log_level,
+    outgoing::RequestOrigin,
+    question,
+    session::{KnownRoots, Session},
     throttle::Throttle,
 };
 
 /// The client that made a request.
 pub(crate) struct RequestClient {
     spec_version: SpecVersion,
-    peer: Peer<RoleServer>,
+    peer: Arc<Peer>,
     capabilities: Option<ClientCapabilities>,
     shared_server: SharedServer,
     session: Arc<Session>,
     cancel: CancellationToken,
-    reservation: Option<Arc<Reservation>>,
+    reservation: Arc<Reservation>,
     request: RequestId,
-    roots_revision: RootsRevision,
     /// The token for progress notifications.
     token: Option<ProgressToken>,
     progress: Mutex<ProgressState>,
@@ -101,20 +98,19 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);
 impl RequestClient {
     pub(crate) fn new(
         server: &ConnectionHandler,
-        context: &RequestContext<RoleServer>,
+        context: &RequestContext,
         spec_version: SpecVersion,
         answers: Option<Map<String, Value>>,
     ) -> RequestClient {
         RequestClient {
             spec_version,
-            peer: context.peer.clone(),
+            peer: server.peer.clone(),
             capabilities: context.client_capabilities(),
             shared_server: server.shared_server.clone(),
             session: server.session.clone(),
-            cancel: context.ct.clone(),
-            reservation: request_reservation(context),
+            cancel: context.cancel.clone(),
+            reservation: context.reservation.clone(),
             request: context.id.clone(),
-            roots_revision: context.extensions.get().copied().unwrap_or_default(),
             token: context.meta.get_progress_token(),
             progress: Mutex::new(ProgressState {
                 last: None,
@@ -191,8 +187,7 @@ impl RequestClient {
 
     /// Asks in place, all questions at once.
     async fn ask_in_session(&self, round: &QuestionRound) -> Result<Map<String, Value>, AskError> {
-        let suspended = self.reservation.as_ref().map(Reservation::try_suspend).transpose();
-        let _suspended = suspended.map_err(|busy| AskError::Refused(busy.to_string()))?;
+        let _suspended = self.reservation.try_suspend().map_err(|busy| AskError::Refused(busy.to_string()))?;
         let asked = round.questions.iter().map(|question| async {
             let timeout = round.timeout_of(question);
             match question.kind {
@@ -206,10 +201,13 @@ impl RequestClient {
     /// Asks for roots. Those of a session are known until it says that they changed, if it says so at all; so is that it
     /// does not answer.
     async fn ask_roots(&self, question: &ClientQuestion, timeout: Duration) -> Result<Value, AskError> {
-        let roots = self.session.roots().clone().filter(|(revision, _)| *revision == self.roots_revision);
-        match roots {
-            Some((_, KnownRoots::Listed(roots))) => return Ok(roots),
-            Some((_, KnownRoots::Unanswered)) => return Err(AskError::RootsUnanswered),
+        let (known, changes) = {
+            let roots = self.session.roots();
+            (roots.known.clone(), roots.changes)
+        };
+        match known {
+            Some(KnownRoots::Listed(roots)) => return Ok(roots),
+            Some(KnownRoots::Unanswered) => return Err(AskError::RootsUnanswered),
             None => {}
         }
         let (answer, lasting_roots) = match self.send_question(question, timeout).await {
@@ -221,9 +219,11 @@ impl RequestClient {
             }
             failed => (failed, None),
         };
-        if let Some(roots) = lasting_roots {
-            *self.session.roots() = Some((self.roots_revision, roots));
+        let mut roots = self.session.roots();
+        if roots.changes == changes && lasting_roots.is_some() {
+            roots.known = lasting_roots;
         }
+        drop(roots);
         answer
     }
 
@@ -235,24 +235,8 @@ impl RequestClient {
     async fn send_question(&self, question: &ClientQuestion, timeout: Duration) -> Result<Value, AskError> {
         let (method, params) = question::question_request(&question.kind, self.spec_version);
         let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
-        let options = PeerRequestOptions::with_timeout(timeout);
-        let handle = self.peer.send_request_with_option(request, options).await.map_err(to_ask_error)?;
-        let mut guard = RequestGuard { peer: self.peer.clone(), id: Some(handle.id.clone()) };
-        // Its own task ends and cleans up even if the answer is no longer awaited.
-        let answer = tokio::spawn(handle.await_response());
-        tokio::select! {
-            biased;
-            () = self.cancel.cancelled() => {
-                guard.cancel().await;
-                Err(AskError::Cancelled)
-            }
-            answer = answer => {
-                guard.id = None;
-                let answer = answer.map_err(|_| AskError::Cancelled)?.map_err(to_ask_error)?;
-                let answer = serde_json::to_value(answer).unwrap_or_default();
-                Ok(question::normalize_answer(&question.kind, answer, self.spec_version))
-            }
-        }
+        let answer = self.peer.ask(request, self.request.clone(), timeout, &self.cancel).await?;
+        Ok(question::normalize_answer(&question.kind, answer, self.spec_version))
     }
 
     async fn send_log(&self, level: LogLevel, logger: &str, data: Value) {
@@ -260,10 +244,10 @@ impl RequestClient {
             .with_logger(logger.to_owned());
         let mut message = LoggingMessageNotification::new(params);
         // Over HTTP it goes down the stream of the request, as a question does: not every client has another.
-        message.extensions.insert(OriginatingRequestId(self.request.clone()));
+        message.extensions.insert(RequestOrigin(self.request.clone()));
         tokio::select! {
             () = self.cancel.cancelled() => {}
-            _ = self.peer.send_notification(message.into()) => {}
+            () = self.peer.notify(message) => {}
         }
     }
 
@@ -274,41 +258,13 @@ impl RequestClient {
         params.message = update.message.filter(|_| self.spec_version >= SpecVersion::V2025_03_26);
         tokio::select! {
             () = self.cancel.cancelled() => {}
-            _ = self.peer.notify_progress(params) => {}
+            () = self.peer.notify(ProgressNotification::new(params)) => {}
         }
     }
 
     /// The least grave messages that the client wants, if any: 2026-07-28 says it by the request, before the session.
     fn min_log_level(&self) -> Option<LogLevel> {
         if self.spec_version.is_sessionless() { self.level } else { Some(self.session.log_level()) }
-    }
-}
-
-/// A sent question, which is cancelled when its answer is no longer awaited.
-struct RequestGuard {
-    peer: Peer<RoleServer>,
-    id: Option<RequestId>,
-}
-
-impl RequestGuard {
-    fn cancel(&mut self) -> impl Future<Output = ()> + Send + 'static {
-        let (peer, id) = (self.peer.clone(), self.id.take());
-        async move {
-            if id.is_some() {
-                let reason = Some("call cancelled".to_owned());
-                let _ = peer.notify_cancelled(CancelledNotificationParam::new(id, reason)).await;
-            }
-        }
-    }
-}
-
-impl Drop for RequestGuard {
-    fn drop(&mut self) {
-        if self.id.is_some()
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            runtime.spawn(self.cancel());
-        }
     }
 }
 
@@ -389,13 +345,4 @@ pub(crate) fn declared_capabilities(capabilities: Option<&ClientCapabilities>) -
 
 fn dropped_messages_notice(dropped: u64) -> Value {
     json!(format!("{dropped} log messages dropped (rate limit)"))
-}
-
-fn to_ask_error(error: ServiceError) -> AskError {
-    match error {
-        ServiceError::Timeout { .. } => AskError::TimedOut,
-        ServiceError::TransportClosed | ServiceError::Cancelled { .. } => AskError::Cancelled,
-        ServiceError::McpError(error) => AskError::Refused(error.message.into_owned()),
-        other => AskError::Refused(other.to_string()),
-    }
 }

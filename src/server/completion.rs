@@ -1,21 +1,19 @@
 //! `completion/complete`.
 
 use rmcp::{
-    RoleServer,
     model::{CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, Reference},
-    service::RequestContext,
 };
 
 use crate::catalog::result::call_result::{CompletionRequest, CompletionTarget};
 
 use super::{
-    ConnectionHandler, capability::CapabilityKind, client_rate_limit::RequestCost, error, session::AdmittedRequest,
+    ConnectionHandler, RequestContext, capability::CapabilityKind, client_rate_limit::RequestCost, error, session::AdmittedRequest,
 };
 
 pub(crate) async fn complete(
     server: &ConnectionHandler,
     request: CompleteRequestParams,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<CompleteResult, ErrorData> {
     let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Completions, context)?;
     server.rate_limiter(spec_version).take(RequestCost::Completion).map_err(error::rate_limited)?;

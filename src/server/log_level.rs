@@ -1,24 +1,19 @@
 //! `logging/setLevel` of sessions; in 2026-07-28 each request has its own level.
 
 use rmcp::{
-    RoleServer,
     model::{ErrorData, LoggingLevel, SetLevelRequestParams},
-    service::RequestContext,
 };
 
 use crate::action::LogLevel;
 
-use super::{ConnectionHandler, capability::CapabilityKind, error, session};
+use super::{ConnectionHandler, RequestContext, capability::CapabilityKind};
 
 /// Sets the least grave messages that a session wants.
 pub(crate) fn set_level(
     server: &ConnectionHandler,
     request: &SetLevelRequestParams,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<(), ErrorData> {
-    if session::is_sessionless_request(context) {
-        return Err(error::unknown_method("logging/setLevel"));
-    }
     server.admit(CapabilityKind::Logging, context)?;
     server.session.set_log_level(level_from_protocol(request.level));
     Ok(())

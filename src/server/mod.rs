@@ -15,7 +15,11 @@ mod completion;
 mod content;
 mod cache_hints;
 mod error;
-mod handler;
+mod dispatch;
+mod method;
+mod outgoing;
+mod peer;
+mod request_context;
 mod client_rate_limit;
 mod list_pages;
 mod shared_server;
@@ -47,17 +51,18 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use rmcp::{RoleServer, service::RequestContext};
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use catalog_diff::Changes;
 pub use observer::{ClientName, RequestObserver, RequestRecord};
-pub(crate) use session::RootsRevision;
+pub(crate) use method::Method;
+pub(crate) use outgoing::{OutgoingKind, OutgoingMessage};
+pub(crate) use peer::{MessageSink, Peer};
+pub(crate) use request_context::{IncomingRequest, RequestContext};
 pub use shared_server::{ServeOptions, SharedServer};
-pub(crate) use untyped_request::{is_session_method, params_error};
+pub(crate) use untyped_request::params_error;
 
-use crate::budget::{CallerKind, Reservation};
 use crate::catalog::result::call_result::CallContext;
 use crate::catalog::result::refusal::{Refusal, RefusalKind};
 use crate::redact::Redactor;
@@ -67,46 +72,32 @@ use crate::world::{ActionReport, ReportingWorld, TraceContext, World};
 use self::{
     client_rate_limit::{ClientRateLimiter, RequestCost},
     session::Session,
-    snapshot::Revisions,
 };
 
 /// The handler of one connection, made by [`SharedServer::connect`].
-pub struct ConnectionHandler {
+pub(crate) struct ConnectionHandler {
     shared_server: SharedServer,
     session: Arc<Session>,
-    /// The revisions when the connection was made.
-    initial: Revisions,
-    /// Whether it has more than one request. Its transport then puts a [`SubscriptionBaseline`] on requests to listen.
+    peer: Arc<Peer>,
+    /// Whether it has more than one request.
     outlives_request: bool,
     /// Its client, once that is observed.
     client: OnceLock<ClientName>,
     /// Cancelled when calls and streams are to end: the server stops, or the input of the connection has ended.
     stop: CancellationToken,
-    disconnected: CancellationToken,
     _disconnect_guard: DropGuard,
+    disconnected: CancellationToken,
 }
 
 impl ConnectionHandler {
-    fn new(shared_server: SharedServer) -> ConnectionHandler {
-        let disconnected = CancellationToken::new();
-        let revisions = shared_server.snapshot().revisions;
-        ConnectionHandler {
-            stop: shared_server.stop_token(),
-            shared_server,
-            session: Arc::default(),
-            initial: revisions,
-            outlives_request: false,
-            client: OnceLock::new(),
-            _disconnect_guard: disconnected.clone().drop_guard(),
-            disconnected,
-        }
+    /// The client of the connection.
+    pub(crate) fn peer(&self) -> &Peer {
+        &self.peer
     }
 
-    /// The handler of a connection, which has more than one request and ends at `stop`.
-    pub(crate) fn outlive_request(mut self, stop: CancellationToken) -> ConnectionHandler {
-        self.outlives_request = true;
-        self.stop = stop;
-        self
+    /// The version of its session, once that has begun.
+    pub(crate) fn session_version(&self) -> Option<SpecVersion> {
+        self.session.negotiated().map(|session| session.spec_version)
     }
 
     /// Runs a call until it ends, its caller no longer wants it, or the server stops. `cancel` is the token of the call,
@@ -141,18 +132,16 @@ impl ConnectionHandler {
         tokio::time::sleep(STOP_GRACE).await;
     }
 
-    fn call_context(&self, context: &RequestContext<RoleServer>, served: &snapshot::CatalogSnapshot) -> CallContext {
+    fn call_context(&self, context: &RequestContext, served: &snapshot::CatalogSnapshot) -> CallContext {
         let meta_text = |key: &str| context.meta.get(key).and_then(Value::as_str);
         let propagation = served.catalog.trace_propagation();
         let trace = TraceContext::new(meta_text("traceparent"))
             .with_tracestate(meta_text("tracestate").filter(|_| propagation.tracestate))
             .with_baggage(meta_text("baggage").filter(|_| propagation.baggage));
         let world = log_actions(served.catalog.redactor(), self.shared_server.world());
-        let uncounted = || Arc::new(self.shared_server.new_caller(CallerKind::Only).reserve(0));
         CallContext {
-            arrival_turn: context.extensions.get().cloned(),
-            memory: request_reservation(context).unwrap_or_else(uncounted),
-            ..CallContext::new(context.ct.child_token(), trace.wrap(world))
+            memory: context.reservation.clone(),
+            ..CallContext::new(context.cancel.child_token(), trace.wrap(world))
         }
     }
 
@@ -170,13 +159,6 @@ impl ConnectionHandler {
     fn rate_limiter(&self, spec_version: SpecVersion) -> &ClientRateLimiter {
         if spec_version.is_sessionless() { self.shared_server.rate_limiter() } else { &self.session.rate_limiter }
     }
-}
-
-/// The memory of a request, as its transport has counted it; over HTTP it travels with the head of that one.
-fn request_reservation(context: &RequestContext<RoleServer>) -> Option<Arc<Reservation>> {
-    let head = || context.extensions.get::<http::request::Parts>();
-    let reservation = context.extensions.get::<Arc<Reservation>>();
-    reservation.or_else(|| head()?.extensions.get::<Arc<Reservation>>()).cloned()
 }
 
 /// Logs the programs and requests of a call, if anybody wants to know.
@@ -200,11 +182,3 @@ const STOP_GRACE: Duration = Duration::from_millis(100);
 
 /// In what time every call has an answer after the server stops; what is left of a second is for the client to read it.
 pub const STOP_TIMEOUT: Duration = Duration::from_millis(600);
-
-/// The served state when a subscription request arrived.
-#[derive(Debug, Clone)]
-pub(crate) struct SubscriptionBaseline {
-    revisions: Revisions,
-    /// The fingerprints of the requested resources, in order.
-    fingerprints: Arc<[Option<u64>]>,
-}

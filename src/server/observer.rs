@@ -2,15 +2,11 @@
 
 use std::time::Instant;
 
-use rmcp::{
-    RoleServer,
-    model::{ErrorData, Implementation, ServerResult},
-    service::RequestContext,
-};
+use rmcp::model::{ClientRequest, ErrorData, Implementation, ServerResult};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{ConnectionHandler, SharedServer};
+use super::{ConnectionHandler, Method, RequestContext, SharedServer};
 
 /// What is told of requests and clients.
 pub trait RequestObserver: Send + Sync {
@@ -63,16 +59,13 @@ pub(crate) struct ObservedRequest {
 
 impl ConnectionHandler {
     /// Observes a request to its end, if anybody wants to know of it.
-    pub(crate) fn observe(
-        &self,
-        method: &'static str,
-        params: &impl Serialize,
-        context: &RequestContext<RoleServer>,
-    ) -> Option<Box<ObservedRequest>> {
+    pub(crate) fn observe(&self, request: &ClientRequest, context: &RequestContext) -> Option<Box<ObservedRequest>> {
         let observer = self.shared_server.observer()?;
+        let method = Method::find(request.method()).filter(|method| method.is_observed())?.name;
         let client = client_name(context.client_info());
         self.record_client(&client, observer);
-        let params = serde_json::to_value(params).unwrap_or_default();
+        let message = serde_json::to_value(request).unwrap_or_default();
+        let params = message.get("params").cloned().unwrap_or_default();
         let version = self.request_version(context).map(|version| version.as_str()).unwrap_or_default();
         let name = ["name", "uri", "ref"].iter().find_map(|key| Some(text_or_json(params.get(key)?)));
         let record = RequestRecord {
@@ -113,27 +106,23 @@ impl Drop for ConnectionHandler {
     }
 }
 
-/// Notes how an observed request ended.
-pub(crate) fn finish<T: Clone + Into<ServerResult>>(
-    observed: Option<Box<ObservedRequest>>,
-    response: Result<T, ErrorData>,
-) -> Result<T, ErrorData> {
-    if let Some(mut observed) = observed
-        && let Some(record) = &mut observed.record
-    {
-        record.end(response.clone().map(Into::into));
+impl ObservedRequest {
+    /// Notes how it ended.
+    pub(crate) fn end(&mut self, outcome: &Result<ServerResult, ErrorData>) {
+        if let Some(record) = &mut self.record {
+            record.end(outcome);
+        }
     }
-    response
 }
 
 impl RequestRecord {
-    fn end(&mut self, response: Result<ServerResult, ErrorData>) {
-        let value = match &response {
+    fn end(&mut self, response: &Result<ServerResult, ErrorData>) {
+        let value = match response {
             Ok(result) => serde_json::to_value(result).unwrap_or_default(),
             Err(error) => json!({ "error": error }),
         };
         let is_error = value.get("isError") == Some(&Value::Bool(true));
-        let failure = match &response {
+        let failure = match response {
             Err(error) => Some(error.message.to_string()),
             Ok(_) => is_error.then(|| text_or_json(value.pointer("/content/0/text").unwrap_or(&Value::Null))),
         };

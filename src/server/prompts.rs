@@ -2,18 +2,16 @@
 
 use futures_util::future::BoxFuture;
 use rmcp::{
-    RoleServer,
     model::{
         ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, ListPromptsResult,
         PaginatedRequestParams,
     },
-    service::RequestContext,
 };
 
 use crate::catalog::result::call_result::{CallContext, PromptResult};
 
 use super::{
-    ConnectionHandler,
+    ConnectionHandler, RequestContext,
     cache_hints::CacheHints,
     call_log::CallTarget,
     capability::CapabilityKind,
@@ -27,7 +25,7 @@ use super::{
 pub(crate) fn list(
     server: &ConnectionHandler,
     request: Option<PaginatedRequestParams>,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<ListPromptsResult, ErrorData> {
     let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Prompts, context)?;
     let mut page = snapshot.prompts.page(request, snapshot.page_size)?;
@@ -39,7 +37,7 @@ pub(crate) fn list(
 pub(crate) async fn get(
     server: &ConnectionHandler,
     request: GetPromptRequestParams,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<GetPromptResponse, ErrorData> {
     let admitted = server.admit(CapabilityKind::Prompts, context)?;
     let (served, spec_version) = (&admitted.snapshot, admitted.spec_version);
@@ -58,7 +56,7 @@ pub(crate) async fn render(
     server: &ConnectionHandler,
     request: GetPromptRequestParams,
     admitted: &AdmittedRequest,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<CallOutcome<PromptResult>, ErrorData> {
     let AdmittedRequest { snapshot: served, spec_version } = admitted;
     let (spec_version, name) = (*spec_version, request.name.as_str());

@@ -2,18 +2,16 @@
 
 use futures_util::future::BoxFuture;
 use rmcp::{
-    RoleServer,
     model::{
         ErrorData, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams, ReadResourceRequestParams,
         ReadResourceResponse, ReadResourceResult,
     },
-    service::RequestContext,
 };
 
 use crate::catalog::result::call_result::{CallContext, ResourceResult};
 
 use super::{
-    ConnectionHandler,
+    ConnectionHandler, RequestContext,
     cache_hints::CacheHints,
     call_log::CallTarget,
     capability::CapabilityKind,
@@ -28,7 +26,7 @@ use super::{
 pub(crate) fn list(
     server: &ConnectionHandler,
     request: Option<PaginatedRequestParams>,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<ListResourcesResult, ErrorData> {
     let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Resources, context)?;
     let mut page = snapshot.resources.page(request, snapshot.page_size)?;
@@ -40,7 +38,7 @@ pub(crate) fn list(
 pub(crate) fn list_templates(
     server: &ConnectionHandler,
     request: Option<PaginatedRequestParams>,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<ListResourceTemplatesResult, ErrorData> {
     let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Resources, context)?;
     let mut page = snapshot.resource_templates.page(request, snapshot.page_size)?;
@@ -53,7 +51,7 @@ pub(crate) fn list_templates(
 pub(crate) async fn read(
     server: &ConnectionHandler,
     request: ReadResourceRequestParams,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<ReadResourceResponse, ErrorData> {
     let admitted = server.admit(CapabilityKind::Resources, context)?;
     let (served, spec_version) = (&admitted.snapshot, admitted.spec_version);
@@ -76,7 +74,7 @@ pub(crate) async fn read_contents(
     server: &ConnectionHandler,
     request: ReadResourceRequestParams,
     admitted: &AdmittedRequest,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<CallOutcome<ResourceResult>, ErrorData> {
     let AdmittedRequest { snapshot: served, spec_version } = admitted;
     let (spec_version, uri) = (*spec_version, request.uri.as_str());

@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use rmcp::{
-    RoleServer,
     model::{ErrorCode, ErrorData, InputRequests, InputRequiredResult, InputResponses},
-    service::RequestContext,
 };
 use serde_json::Value;
 
@@ -24,7 +22,7 @@ use crate::{
 };
 
 use super::{
-    ConnectionHandler,
+    ConnectionHandler, RequestContext,
     call_log::{CallLog, CallTarget, LoggedResult},
     client::RequestClient,
     question,
@@ -39,7 +37,7 @@ pub(crate) struct CallRequest<'a> {
     pub(crate) state: Option<String>,
     /// Whether it may go on apart from this request.
     pub(crate) may_detach: bool,
-    pub(crate) context: &'a RequestContext<RoleServer>,
+    pub(crate) context: &'a RequestContext,
 }
 
 /// How a call ended.

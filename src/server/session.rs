@@ -10,9 +10,7 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
-    RoleServer,
     model::{ErrorData, InitializeRequestParams, InitializeResult, ProtocolVersion},
-    service::RequestContext,
 };
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -22,7 +20,7 @@ use crate::catalog::BridgedLists;
 use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler, bridge,
+    ConnectionHandler, RequestContext, bridge,
     capability::{CapabilityKind, DeclaredCapabilities},
     client_rate_limit::ClientRateLimiter,
     downgrade::Downgrade,
@@ -37,16 +35,12 @@ pub(crate) struct Session {
     negotiated: OnceLock<NegotiatedSession>,
     is_notifying_changes: AtomicBool,
     subscribed: Mutex<HashMap<String, SubscribedResource>>,
-    /// The fingerprints of resources when a subscription to them was accepted: changes until its stream begins are sent
-    /// on it. Used only where a connection carries one request.
-    accepted_fingerprints: Mutex<HashMap<String, Option<u64>>>,
     /// Notified when a resource is subscribed, whose catalog may be replaced already.
     pub(crate) subscription_added: Notify,
     /// The minimum log level.
     level: Mutex<LogLevel>,
     log_throttle: Mutex<Throttle>,
-    /// What is known of the client's roots, until it announces a change.
-    roots: Mutex<Option<(RootsRevision, KnownRoots)>>,
+    roots: Mutex<RootsCache>,
     /// The rate limit of its client.
     pub(crate) rate_limiter: ClientRateLimiter,
 }
@@ -61,7 +55,6 @@ impl Default for Session {
             negotiated: OnceLock::default(),
             is_notifying_changes: AtomicBool::default(),
             subscribed: Mutex::default(),
-            accepted_fingerprints: Mutex::default(),
             subscription_added: Notify::default(),
             level: Mutex::new(LogLevel::Info),
             log_throttle: Mutex::new(Throttle::new(LOG_BURST, LOGS_PER_SECOND)),
@@ -73,6 +66,8 @@ impl Default for Session {
 
 /// The outcome of `initialize`.
 pub(crate) struct NegotiatedSession {
+    /// What the client says of itself.
+    pub(crate) client: InitializeRequestParams,
     pub(crate) spec_version: SpecVersion,
     pub(crate) capabilities: DeclaredCapabilities,
     /// The revisions that the client has seen.
@@ -81,15 +76,18 @@ pub(crate) struct NegotiatedSession {
     pub(crate) bridged_lists: BridgedLists,
 }
 
-/// How often the client had announced a change of its roots before a request, to tell whether cached roots are current
-/// for it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct RootsRevision(u64);
+/// What is known of the client's roots, until it announces a change.
+#[derive(Default)]
+pub(crate) struct RootsCache {
+    pub(crate) known: Option<KnownRoots>,
+    /// How many changes were announced: an answer to a question from before one is not kept.
+    pub(crate) changes: u64,
+}
 
-impl RootsRevision {
-    /// The revision after another announcement.
-    pub(crate) fn next(self) -> RootsRevision {
-        RootsRevision(self.0 + 1)
+impl RootsCache {
+    /// The client announces a change.
+    pub(crate) fn forget(&mut self) {
+        *self = RootsCache { known: None, changes: self.changes + 1 };
     }
 }
 
@@ -122,10 +120,6 @@ impl Session {
         self.subscribed.lock()
     }
 
-    pub(crate) fn accepted_fingerprints(&self) -> MutexGuard<'_, HashMap<String, Option<u64>>> {
-        self.accepted_fingerprints.lock()
-    }
-
     pub(crate) fn log_level(&self) -> LogLevel {
         *self.level.lock()
     }
@@ -134,8 +128,7 @@ impl Session {
         *self.level.lock() = level;
     }
 
-    /// What is known of the client's roots, and the revision that it belongs to.
-    pub(crate) fn roots(&self) -> MutexGuard<'_, Option<(RootsRevision, KnownRoots)>> {
+    pub(crate) fn roots(&self) -> MutexGuard<'_, RootsCache> {
         self.roots.lock()
     }
 
@@ -153,16 +146,17 @@ impl Session {
 pub(crate) fn initialize(
     server: &ConnectionHandler,
     request: InitializeRequestParams,
-    context: &RequestContext<RoleServer>,
 ) -> Result<InitializeResult, ErrorData> {
-    if is_sessionless_request(context) {
-        return Err(error::unknown_method("initialize"));
-    }
     let served = server.shared_server.snapshot();
     let spec_version = negotiate_version(&request.protocol_version);
     let experimental = request.capabilities.experimental.as_ref();
     let bridged_lists = bridge::lists_for(&request.client_info.name, experimental, &served);
+    let mut client = request;
+    // No one looks at them, and they may be large.
+    client.client_info.icons = None;
+    let name = observer::client_name(Some(client.client_info.clone()));
     let session = NegotiatedSession {
+        client,
         spec_version,
         capabilities: served.capabilities_with(bridged_lists).without(CapabilityKind::Tasks),
         revisions: served.revisions,
@@ -175,13 +169,8 @@ pub(crate) fn initialize(
     result.downgrade(spec_version);
     result.protocol_version = to_protocol_version(spec_version);
     if let Some(observer) = server.shared_server.observer() {
-        server.record_client(&observer::client_name(Some(request.client_info.clone())), observer);
+        server.record_client(&name, observer);
     }
-    let mut peer = request;
-    peer.protocol_version = to_protocol_version(spec_version);
-    // No one looks at them, and they may be large.
-    peer.client_info.icons = None;
-    context.peer.set_peer_info(peer);
     Ok(result)
 }
 
@@ -192,7 +181,7 @@ fn negotiate_version(requested: &ProtocolVersion) -> SpecVersion {
 }
 
 /// Whether the request declares version 2026-07-28.
-pub(crate) fn is_sessionless_request(context: &RequestContext<RoleServer>) -> bool {
+pub(crate) fn is_sessionless_request(context: &RequestContext) -> bool {
     !context.meta.is_empty()
         && context.meta.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
@@ -202,7 +191,7 @@ const LOG_LEVEL_META_KEY: &str = "io.modelcontextprotocol/logLevel";
 
 impl ConnectionHandler {
     /// The protocol version of a request.
-    pub(crate) fn request_version(&self, context: &RequestContext<RoleServer>) -> Result<SpecVersion, ErrorData> {
+    pub(crate) fn request_version(&self, context: &RequestContext) -> Result<SpecVersion, ErrorData> {
         if is_sessionless_request(context) {
             let meta = &context.meta;
             let is_invalid = meta.contains_key(LOG_LEVEL_META_KEY) && meta.log_level().is_none();
@@ -216,7 +205,7 @@ impl ConnectionHandler {
     pub(crate) fn admit(
         &self,
         kind: CapabilityKind,
-        context: &RequestContext<RoleServer>,
+        context: &RequestContext,
     ) -> Result<AdmittedRequest, ErrorData> {
         let spec_version = self.request_version(context)?;
         let served = self.shared_server.snapshot();

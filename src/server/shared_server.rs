@@ -7,7 +7,7 @@ use std::sync::{
 };
 
 use parking_lot::Mutex;
-use rmcp::model::SubscriptionFilter;
+use rmcp::model::JsonObject;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -21,8 +21,8 @@ use crate::{
 };
 
 use super::{
-    Changes, ConnectionHandler, SubscriptionBaseline, client_rate_limit::ClientRateLimiter, observer::RequestObserver,
-    request_state::StateSealer, snapshot::CatalogSnapshot, subscription, task_table::Tasks,
+    Changes, ConnectionHandler, MessageSink, Peer, client_rate_limit::ClientRateLimiter, observer::RequestObserver,
+    request_state::StateSealer, snapshot::CatalogSnapshot, task_table::Tasks,
 };
 
 /// Options of a server.
@@ -161,9 +161,33 @@ impl SharedServer {
         self.inner.current_snapshot.borrow().catalog.clone()
     }
 
-    /// Returns the handler of one new connection.
-    pub fn connect(&self) -> ConnectionHandler {
-        ConnectionHandler::new(self.clone())
+    /// The handler of a new connection to the client behind `sink`. Calls and streams end at `stop`, and with the server.
+    pub(crate) fn connect(&self, sink: Arc<dyn MessageSink>, stop: CancellationToken) -> Arc<ConnectionHandler> {
+        self.new_handler(sink, stop, true)
+    }
+
+    /// The handler of a request that is not part of a connection.
+    pub(crate) fn connect_once(&self, sink: Arc<dyn MessageSink>) -> Arc<ConnectionHandler> {
+        self.new_handler(sink, self.stop_token(), false)
+    }
+
+    fn new_handler(
+        &self,
+        sink: Arc<dyn MessageSink>,
+        stop: CancellationToken,
+        outlives_request: bool,
+    ) -> Arc<ConnectionHandler> {
+        let disconnected = CancellationToken::new();
+        Arc::new(ConnectionHandler {
+            shared_server: self.clone(),
+            session: Arc::default(),
+            peer: Peer::new(sink),
+            outlives_request,
+            client: OnceLock::new(),
+            stop,
+            _disconnect_guard: disconnected.clone().drop_guard(),
+            disconnected,
+        })
     }
 
     /// Ends the streams on which clients listen for changes, with the result that the protocol has for it, and soon after
@@ -194,17 +218,13 @@ impl SharedServer {
         self.inner.current_snapshot.borrow().clone()
     }
 
-    /// Notes what is served now. A transport on which requests wait puts it among the extensions of a request
-    /// to listen, so that no change between its arrival and its beginning is lost.
-    pub(crate) fn subscription_baseline(&self, requested: &SubscriptionFilter) -> SubscriptionBaseline {
-        let current_snapshot = self.snapshot();
-        let prints =
-            subscription::watchable_uris(requested).iter().map(|uri| current_snapshot.fingerprint(uri)).collect();
-        SubscriptionBaseline { revisions: current_snapshot.revisions, fingerprints: prints }
-    }
-
     pub(crate) fn subscribe(&self) -> watch::Receiver<Arc<CatalogSnapshot>> {
         self.inner.current_snapshot.subscribe()
+    }
+
+    /// The input schema of a tool with arguments that HTTP repeats in headers.
+    pub(crate) fn header_schema(&self, tool: &str) -> Option<Arc<JsonObject>> {
+        self.inner.current_snapshot.borrow().header_schemas.get(tool).cloned()
     }
 
     pub(crate) fn world(&self) -> Arc<dyn World> {

@@ -1,12 +1,10 @@
 //! `skills/list`, `skills/get` and `resources/directory/read`: the skills extension.
 
 use rmcp::{
-    RoleServer,
     model::{
-        ErrorData, GetSkillResult, ListResourcesResult, ListSkillsResult, PaginatedRequestParams,
+        ErrorData, GetSkillResult, ListResourcesResult, ListSkillsResult, PaginatedRequestParams, skill_name_from_uri,
         ReadResourceDirectoryRequestParams, ReadResourceDirectoryResult, Resource,
     },
-    service::RequestContext,
 };
 use serde_json::json;
 
@@ -14,7 +12,7 @@ use crate::diagnostic::truncate;
 use crate::uri::normalize_uri;
 
 use super::{
-    ConnectionHandler,
+    ConnectionHandler, RequestContext,
     cache_hints::CacheHints,
     capability::CapabilityKind,
     downgrade::Downgrade,
@@ -26,7 +24,7 @@ use super::{
 pub(crate) fn list(
     server: &ConnectionHandler,
     request: Option<PaginatedRequestParams>,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<ListSkillsResult, ErrorData> {
     let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Skills, context)?;
     let page = snapshot.skills.page(request, snapshot.page_size)?;
@@ -37,9 +35,12 @@ pub(crate) fn list(
 pub(crate) fn get(
     server: &ConnectionHandler,
     uri: &str,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<GetSkillResult, ErrorData> {
     let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Skills, context)?;
+    if skill_name_from_uri(uri).is_none() {
+        return Err(ErrorData::invalid_params(format!("{uri} is not the uri of a SKILL.md"), None));
+    }
     let normalized = normalize_uri(uri);
     let Some(skill) = snapshot.skills.find(|skill| normalize_uri(&skill.uri) == normalized) else {
         let message = format!("unknown skill: {}", truncate(uri, 256));
@@ -52,7 +53,7 @@ pub(crate) fn get(
 pub(crate) fn read_directory(
     server: &ConnectionHandler,
     request: ReadResourceDirectoryRequestParams,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<ReadResourceDirectoryResult, ErrorData> {
     let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Skills, context)?;
     let uri = request.uri;

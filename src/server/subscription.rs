@@ -5,17 +5,18 @@
 
 use std::sync::Arc;
 
-use rmcp::{
-    RoleServer,
-    model::{ErrorData, LoggingMessageNotificationParam, ResourceUpdatedNotificationParam, SubscriptionFilter},
-    service::{Peer, RequestContext, ServiceError, SubscriptionContext, SubscriptionSink},
+use rmcp::model::{
+    ErrorData, GetMeta, LoggingMessageNotification, LoggingMessageNotificationParam, 
+    PromptListChangedNotification, ResourceListChangedNotification, ResourceUpdatedNotification,
+    ResourceUpdatedNotificationParam, ServerNotification, SubscriptionFilter, SubscriptionsAcknowledgedNotification,
+    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenResult, ToolListChangedNotification,
 };
 use tokio::sync::watch;
 
 use crate::uri::normalize_uri;
 
 use super::{
-    ConnectionHandler, SubscriptionBaseline,
+    ConnectionHandler, Peer, RequestContext,
     capability::CapabilityKind,
     error, log_level,
     session::{NegotiatedSession, Session, SubscribedResource},
@@ -29,17 +30,17 @@ const MAX_SUBSCRIPTIONS: usize = 1000;
 const MAX_SUBSCRIPTION_BYTES: usize = 128 * 1024;
 
 /// The resources of a stream: all that it requests, or none if there are too many.
-pub(crate) fn watchable_uris(requested: &SubscriptionFilter) -> &[String] {
+fn watchable_uris(requested: &SubscriptionFilter) -> &[String] {
     let uris = requested.resource_subscriptions.as_deref().unwrap_or_default();
     let bytes: usize = uris.iter().map(String::len).sum();
     if uris.len() <= MAX_SUBSCRIPTIONS && bytes <= MAX_SUBSCRIPTION_BYTES { uris } else { &[] }
 }
 
 /// Subscribes the session to a resource; an unknown one is not an error, since it may appear.
-pub(crate) async fn subscribe(
+pub(crate) fn subscribe(
     server: &ConnectionHandler,
     uri: String,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<(), ErrorData> {
     let served = server.admit(CapabilityKind::Resources, context)?.snapshot;
     if !served.change_capabilities.updates {
@@ -68,7 +69,7 @@ pub(crate) async fn subscribe(
 pub(crate) fn unsubscribe(
     server: &ConnectionHandler,
     uri: &str,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<(), ErrorData> {
     if !server.admit(CapabilityKind::Resources, context)?.snapshot.change_capabilities.updates {
         return Err(error::unknown_method("resources/unsubscribe"));
@@ -79,76 +80,104 @@ pub(crate) fn unsubscribe(
 }
 
 /// Starts to notify a session of changes, including those since `initialize`.
-pub(crate) fn start_change_notifications(server: &ConnectionHandler, peer: Peer<RoleServer>) {
+pub(crate) fn start_change_notifications(server: &ConnectionHandler) {
     let notifies = server.shared_server.snapshot().change_capabilities.any();
     if server.session.negotiated().is_none() || !notifies || !server.session.start_notifying() {
         return;
     }
-    let (session, served) = (server.session.clone(), server.shared_server.subscribe());
+    let (session, peer) = (server.session.clone(), server.peer.clone());
+    let served = server.shared_server.subscribe();
     let (disconnected, stop) = (server.disconnected.clone(), server.stop.clone());
     tokio::spawn(async move {
         tokio::select! {
             () = disconnected.cancelled() => {}
             () = stop.cancelled() => {}
-            _ = notify_session(&session, &peer, served) => {}
+            () = notify_session(&session, &peer, served) => {}
         }
     });
 }
 
-/// Ends when the peer can no longer be reached.
-async fn notify_session(
-    session: &Session,
-    peer: &Peer<RoleServer>,
-    mut snapshots: watch::Receiver<Arc<CatalogSnapshot>>,
-) -> Result<(), ServiceError> {
-    let Some(NegotiatedSession { capabilities, revisions, .. }) = session.negotiated() else { return Ok(()) };
+/// Ends with the server.
+async fn notify_session(session: &Session, peer: &Peer, mut snapshots: watch::Receiver<Arc<CatalogSnapshot>>) {
+    let Some(NegotiatedSession { capabilities, revisions, .. }) = session.negotiated() else { return };
     let mut last_sent = *revisions;
     let mut last_log = None;
     loop {
         let served = snapshots.borrow_and_update().clone();
         if capabilities.has(CapabilityKind::Logging) {
-            notify_log(session, peer, &served, &mut last_log).await?;
+            notify_log(session, peer, &served, &mut last_log).await;
         }
-        if served.revisions.tools != last_sent.tools && capabilities.has(CapabilityKind::Tools) {
-            peer.notify_tool_list_changed().await?;
-        }
-        if served.revisions.prompts != last_sent.prompts && capabilities.has(CapabilityKind::Prompts) {
-            peer.notify_prompt_list_changed().await?;
-        }
-        if served.revisions.resources != last_sent.resources && capabilities.has(CapabilityKind::Resources) {
-            peer.notify_resource_list_changed().await?;
+        for list in ChangedList::between(last_sent, served.revisions) {
+            if capabilities.has(list.capability()) {
+                peer.notify(list.notification()).await;
+            }
         }
         last_sent = served.revisions;
-        notify_updated_resources(session, peer, &served).await?;
+        notify_updated_resources(session, peer, &served).await;
         drop(served);
         tokio::select! {
-            changed = snapshots.changed() => if changed.is_err() { return Ok(()) },
+            changed = snapshots.changed() => if changed.is_err() { return },
             () = session.subscription_added.notified() => {}
         }
     }
 }
 
+/// A list that has changed.
+#[derive(Debug, Clone, Copy)]
+enum ChangedList {
+    Tools,
+    Prompts,
+    Resources,
+}
+
+impl ChangedList {
+    fn between(before: Revisions, after: Revisions) -> impl Iterator<Item = ChangedList> {
+        let changed = [
+            (before.tools != after.tools, ChangedList::Tools),
+            (before.prompts != after.prompts, ChangedList::Prompts),
+            (before.resources != after.resources, ChangedList::Resources),
+        ];
+        changed.into_iter().filter_map(|(is_changed, list)| is_changed.then_some(list))
+    }
+
+    fn capability(self) -> CapabilityKind {
+        match self {
+            ChangedList::Tools => CapabilityKind::Tools,
+            ChangedList::Prompts => CapabilityKind::Prompts,
+            ChangedList::Resources => CapabilityKind::Resources,
+        }
+    }
+
+    fn is_wanted(self, filter: &SubscriptionFilter) -> bool {
+        let wanted = match self {
+            ChangedList::Tools => filter.tools_list_changed,
+            ChangedList::Prompts => filter.prompts_list_changed,
+            ChangedList::Resources => filter.resources_list_changed,
+        };
+        wanted == Some(true)
+    }
+
+    fn notification(self) -> ServerNotification {
+        match self {
+            ChangedList::Tools => ToolListChangedNotification::default().into(),
+            ChangedList::Prompts => PromptListChangedNotification::default().into(),
+            ChangedList::Resources => ResourceListChangedNotification::default().into(),
+        }
+    }
+}
+
 /// Sends the message for every session, once.
-async fn notify_log(
-    session: &Session,
-    peer: &Peer<RoleServer>,
-    served: &CatalogSnapshot,
-    last: &mut Option<u64>,
-) -> Result<(), ServiceError> {
-    let Some(log) = &served.last_log else { return Ok(()) };
+async fn notify_log(session: &Session, peer: &Peer, served: &CatalogSnapshot, last: &mut Option<u64>) {
+    let Some(log) = &served.last_log else { return };
     if last.replace(log.number) == Some(log.number) || log.level < session.log_level() {
-        return Ok(());
+        return;
     }
     let level = log_level::level_to_protocol(log.level);
     let params = LoggingMessageNotificationParam::new(level, log.text.clone().into()).with_logger("folio".to_owned());
-    peer.notify_logging_message(params).await
+    peer.notify(LoggingMessageNotification::new(params)).await;
 }
 
-async fn notify_updated_resources(
-    session: &Session,
-    peer: &Peer<RoleServer>,
-    served: &CatalogSnapshot,
-) -> Result<(), ServiceError> {
+async fn notify_updated_resources(session: &Session, peer: &Peer, served: &CatalogSnapshot) {
     let generation = served.revisions.generation;
     let stale: Vec<_> = session
         .subscribed()
@@ -166,94 +195,95 @@ async fn notify_updated_resources(
             None => false,
         };
         if wanted && fingerprint != before {
-            peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await?;
+            peer.notify(resource_updated(uri)).await;
         }
     }
-    Ok(())
 }
 
-/// The filter that a stream is accepted with; rmcp keeps what is declared. Too many resources become none, which the
-/// acknowledgement shows.
-pub(crate) fn accept_filter(server: &ConnectionHandler, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-    let served = server.shared_server.snapshot();
+fn resource_updated(uri: String) -> ResourceUpdatedNotification {
+    ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(uri))
+}
+
+/// Notifies a stream of changes until the client or the server ends it (basic/utilities/subscriptions).
+///
+/// What it compares with is noted before anything is awaited: no change after the arrival of the request is lost.
+pub(crate) async fn listen(
+    server: &ConnectionHandler,
+    requested: SubscriptionFilter,
+    context: &RequestContext,
+) -> Result<SubscriptionsListenResult, ErrorData> {
+    let mut snapshots = server.shared_server.subscribe();
+    let served = snapshots.borrow_and_update().clone();
     if !served.change_capabilities.any() {
-        return None;
+        return Err(error::unknown_method("subscriptions/listen"));
     }
-    let uris = watchable_uris(requested);
-    if !server.outlives_request && served.capabilities.has(CapabilityKind::Resources) {
-        let fingerprints = uris.iter().map(|uri| (uri.clone(), served.fingerprint(uri)));
-        server.session.accepted_fingerprints().extend(fingerprints);
-    }
-    let mut accepted = requested.clone();
-    accepted.resource_subscriptions = accepted.resource_subscriptions.filter(|wanted| wanted.len() == uris.len());
-    Some(accepted)
-}
-
-/// Notifies a stream of changes until the client or the server ends it.
-pub(crate) async fn listen(server: &ConnectionHandler, context: SubscriptionContext) -> Result<(), ErrorData> {
-    let baseline = context.request_context().extensions.get::<SubscriptionBaseline>().cloned();
-    let snapshots = server.shared_server.subscribe();
+    let stream = SubscriptionStream::open(server, &requested, &served, context);
     tokio::select! {
         biased;
-        () = context.cancelled() => {}
+        () = context.cancel.cancelled() => {}
         () = server.stop.cancelled() => {}
-        () = notify_stream(context.sink(), server, snapshots, baseline) => {}
+        () = stream.run(snapshots) => {}
     }
-    Ok(())
+    let mut result = SubscriptionsListenResult::complete(context.id.clone());
+    result.meta.set_server_info(served.config.server_info.clone());
+    Ok(result)
 }
 
-/// The sink drops notifications that were not requested, and reports that as an error, which is ignored.
-async fn notify_stream(
-    sink: &SubscriptionSink,
-    server: &ConnectionHandler,
-    mut snapshots: watch::Receiver<Arc<CatalogSnapshot>>,
-    baseline: Option<SubscriptionBaseline>,
-) {
-    let uris = sink.accepted().resource_subscriptions.clone().unwrap_or_default();
-    let served = snapshots.borrow_and_update().clone();
-    let mut last_sent = baseline.as_ref().map_or(server.initial, |baseline| baseline.revisions);
-    let mut fingerprints = match baseline.filter(|baseline| baseline.fingerprints.len() == uris.len()) {
-        Some(baseline) => baseline.fingerprints.to_vec(),
-        None => take_accepted_fingerprints(&uris, &server.session, &served),
-    };
-    // Contents before the replacement are unknown, so every resource is announced.
-    if served.revisions.generation != last_sent.generation {
-        for (uri, fingerprint) in uris.iter().zip(&mut fingerprints) {
-            *fingerprint = served.fingerprint(uri);
-            let _ = sink.notify_resource_updated(uri.clone()).await;
-        }
+/// A stream of changes.
+struct SubscriptionStream<'a> {
+    peer: &'a Peer,
+    context: &'a RequestContext,
+    accepted: SubscriptionFilter,
+    /// What was last sent.
+    revisions: Revisions,
+    /// Those of the accepted resources, in their order.
+    fingerprints: Vec<Option<u64>>,
+}
+
+impl<'a> SubscriptionStream<'a> {
+    /// Accepts what is declared. Too many resources become none, which the acknowledgement shows.
+    fn open(
+        server: &'a ConnectionHandler,
+        requested: &SubscriptionFilter,
+        served: &CatalogSnapshot,
+        context: &'a RequestContext,
+    ) -> SubscriptionStream<'a> {
+        let uris = watchable_uris(requested);
+        let mut candidate = requested.clone();
+        candidate.resource_subscriptions = candidate.resource_subscriptions.filter(|wanted| wanted.len() == uris.len());
+        let accepted = requested.intersection(&candidate).intersection(&requested.supported_by(&served.config.capabilities));
+        let uris = accepted.resource_subscriptions.iter().flatten();
+        let fingerprints = uris.map(|uri| served.fingerprint(uri)).collect();
+        SubscriptionStream { peer: &server.peer, context, accepted, revisions: served.revisions, fingerprints }
     }
-    notify_list_changes(sink, &served, &mut last_sent).await;
-    drop(served);
-    // Files are only checked with a new catalog, so one that is being written is announced once.
-    while snapshots.changed().await.is_ok() {
-        let served = snapshots.borrow_and_update().clone();
-        notify_list_changes(sink, &served, &mut last_sent).await;
-        for (uri, fingerprint) in uris.iter().zip(&mut fingerprints) {
-            let now = served.fingerprint(uri);
-            if std::mem::replace(fingerprint, now) != now {
-                let _ = sink.notify_resource_updated(uri.clone()).await;
+
+    /// Acknowledges the subscription, and sends changes. It never ends.
+    async fn run(mut self, mut snapshots: watch::Receiver<Arc<CatalogSnapshot>>) {
+        let params = SubscriptionsAcknowledgedNotificationParams::new(self.accepted.clone());
+        self.send(SubscriptionsAcknowledgedNotification::new(params)).await;
+        // Files are only checked with a new catalog, so one that is being written is announced once.
+        while snapshots.changed().await.is_ok() {
+            let served = snapshots.borrow_and_update().clone();
+            for list in ChangedList::between(std::mem::replace(&mut self.revisions, served.revisions), served.revisions) {
+                if list.is_wanted(&self.accepted) {
+                    self.send(list.notification()).await;
+                }
+            }
+            let uris = self.accepted.resource_subscriptions.clone().unwrap_or_default();
+            for (uri, nth) in uris.into_iter().zip(0..) {
+                let now = served.fingerprint(&uri);
+                let before = self.fingerprints.get_mut(nth).map(|print| std::mem::replace(print, now));
+                if before != Some(now) {
+                    self.send(resource_updated(uri)).await;
+                }
             }
         }
+        std::future::pending().await
     }
-    std::future::pending().await
-}
 
-/// What the resources were when the stream was acknowledged.
-fn take_accepted_fingerprints(uris: &[String], session: &Session, served: &CatalogSnapshot) -> Vec<Option<u64>> {
-    let mut accepted = session.accepted_fingerprints();
-    uris.iter().map(|uri| accepted.remove(uri).unwrap_or_else(|| served.fingerprint(uri))).collect()
-}
-
-async fn notify_list_changes(sink: &SubscriptionSink, served: &CatalogSnapshot, last_sent: &mut Revisions) {
-    if served.revisions.tools != last_sent.tools {
-        let _ = sink.notify_tool_list_changed().await;
+    async fn send(&self, notification: impl Into<ServerNotification>) {
+        let mut notification = notification.into();
+        notification.get_meta_mut().set_subscription_id(self.context.id.clone());
+        self.peer.notify(notification).await;
     }
-    if served.revisions.prompts != last_sent.prompts {
-        let _ = sink.notify_prompt_list_changed().await;
-    }
-    if served.revisions.resources != last_sent.resources {
-        let _ = sink.notify_resource_list_changed().await;
-    }
-    *last_sent = served.revisions;
 }

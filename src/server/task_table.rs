@@ -41,8 +41,8 @@ pub(crate) struct Tasks {
 /// One task and its manager.
 struct TaskEntry {
     manager: TaskManager,
-    /// Who began it, if known.
-    owner: Option<Arc<Caller>>,
+    /// Who began it.
+    owner: Arc<Caller>,
     /// When it is forgotten in any case.
     expires_at: Instant,
     /// When a client last asked for it.
@@ -56,8 +56,8 @@ struct TaskEntry {
 /// A task that is to begin.
 pub(super) struct NewTask {
     pub(super) ttl: Duration,
-    /// Who begins it, if known.
-    pub(super) owner: Option<Arc<Caller>>,
+    /// Who begins it.
+    pub(super) owner: Arc<Caller>,
     /// What its arguments take.
     pub(super) bytes: u64,
 }
@@ -242,8 +242,7 @@ fn remove_waiting_task(entries: &mut IndexMap<String, TaskEntry>) -> bool {
 
 /// Whether who begins a task has less than half of all: one that fills the table makes no room in it for itself.
 fn is_within_share(entries: &IndexMap<String, TaskEntry>, new: &NewTask) -> bool {
-    let Some(owner) = &new.owner else { return false };
-    let owned = entries.values().filter(|entry| entry.owner.as_ref().is_some_and(|other| Arc::ptr_eq(other, owner)));
+    let owned = entries.values().filter(|entry| Arc::ptr_eq(&entry.owner, &new.owner));
     owned.count() < MAX_TASKS / 2
 }
 
@@ -260,7 +259,7 @@ mod tests {
     const TTL: Duration = Duration::from_secs(300);
 
     fn small_task() -> NewTask {
-        NewTask { ttl: TTL, owner: None, bytes: 0 }
+        NewTask { ttl: TTL, owner: Arc::default(), bytes: 0 }
     }
 
     /// Begins a task that never ends.
@@ -355,7 +354,7 @@ mod tests {
     async fn silent_waiting_task_makes_room_for_others() {
         let pool = Arc::new(Capacity::new(64 << 20));
         let tasks = Tasks::new(session(&pool));
-        let of = |owner: &Arc<Caller>| NewTask { owner: Some(owner.clone()), ..small_task() };
+        let of = |owner: &Arc<Caller>| NewTask { owner: owner.clone(), ..small_task() };
         let (greedy, honest) = (session(&pool), session(&pool));
         let first = run_forever(&tasks, of(&honest)).unwrap();
         let all: Vec<String> = (1..MAX_TASKS).map(|_| run_forever(&tasks, of(&greedy)).unwrap()).collect();

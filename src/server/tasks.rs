@@ -8,12 +8,10 @@ use std::{path::Path, sync::Arc, time::Duration};
 use futures_util::future::{BoxFuture, join_all};
 use parking_lot::Mutex;
 use rmcp::{
-    RoleServer,
     model::{
         CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities, CreateTaskResult, ErrorData,
         GetTaskParams, GetTaskResult, UpdateTaskParams,
     },
-    service::RequestContext,
     task_manager::{TaskContext, TaskExit},
 };
 use serde_json::{Map, Value};
@@ -35,10 +33,10 @@ use crate::{
 };
 
 use super::{
-    CANCEL_GRACE, ConnectionHandler, SharedServer,
+    CANCEL_GRACE, ConnectionHandler, RequestContext, SharedServer,
     call_log::{CallLog, CallTarget},
     capability::CapabilityKind,
-    error, question, request_reservation,
+    error, question,
     session::AdmittedRequest,
     task_table::NewTask,
     tools,
@@ -53,7 +51,7 @@ const MAX_STATUS_CHARS: usize = 1000;
 pub(crate) fn task_policy(
     name: &str,
     admitted: &AdmittedRequest,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<Option<TaskPolicy>, Refusal> {
     let snapshot = &admitted.snapshot;
     if !snapshot.capabilities.has(CapabilityKind::Tasks) {
@@ -95,16 +93,14 @@ impl TaskCall {
 pub(crate) fn start_task(
     server: &ConnectionHandler,
     task_call: TaskCall,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<CallToolResponse, ErrorData> {
     let ttl = task_call.ttl();
     let (shared_server, meta) = (server.shared_server.clone(), task_call.admitted.snapshot.meta.clone());
     // With the trace of the request, which the task belongs to.
     let mut call = server.call_context(context, &task_call.admitted.snapshot);
-    let owner = request_reservation(context).map(|reservation| reservation.caller().clone());
-    if let Some(owner) = &owner {
-        call.memory = Arc::new(owner.reserve(0));
-    }
+    let owner = context.reservation.caller().clone();
+    call.memory = Arc::new(owner.reserve(0));
     let capabilities = context.client_capabilities();
     // As they came, and as the tool takes them.
     let bytes = task_call.arguments.as_ref().map_or(0, serialized_size) * 2;
@@ -172,19 +168,46 @@ async fn wait_for_end(context: &TaskContext, stop: &CancellationToken, ttl: Dura
     }
 }
 
+/// Refuses what belongs to a task if the client does not declare that it knows tasks.
+fn check_declared(server: &ConnectionHandler, context: &RequestContext) -> Result<(), ErrorData> {
+    server.admit(CapabilityKind::Tasks, context)?;
+    match context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks()) {
+        true => Ok(()),
+        false => {
+            let needed = ClientCapabilities::builder().enable_tasks().build();
+            Err(ErrorData::missing_required_client_capability(needed))
+        }
+    }
+}
+
 /// `tasks/get`.
-pub(crate) fn get(server: &ConnectionHandler, request: &GetTaskParams) -> Result<GetTaskResult, ErrorData> {
+pub(crate) fn get(
+    server: &ConnectionHandler,
+    request: &GetTaskParams,
+    context: &RequestContext,
+) -> Result<GetTaskResult, ErrorData> {
+    check_declared(server, context)?;
     let mut result = GetTaskResult::new(server.shared_server.tasks().get(&request.task_id)?);
     result.meta = Some(server.shared_server.snapshot().meta.clone());
     Ok(result)
 }
 
 /// Hands answers to a task.
-pub(crate) fn update(server: &ConnectionHandler, request: UpdateTaskParams) -> Result<(), ErrorData> {
+pub(crate) fn update(
+    server: &ConnectionHandler,
+    request: UpdateTaskParams,
+    context: &RequestContext,
+) -> Result<(), ErrorData> {
+    check_declared(server, context)?;
     server.shared_server.tasks().manager(&request.task_id)?.update_task(&request.task_id, request.input_responses)
 }
 
-pub(crate) fn cancel(server: &ConnectionHandler, request: &CancelTaskParams) -> Result<(), ErrorData> {
+pub(crate) fn cancel(
+    server: &ConnectionHandler,
+    request: &CancelTaskParams,
+    context: &RequestContext,
+) -> Result<(), ErrorData> {
+    check_declared(server, context)?;
     server.shared_server.tasks().cancel(&request.task_id)
 }
 

@@ -4,19 +4,17 @@ use std::ops::ControlFlow;
 
 use futures_util::future::BoxFuture;
 use rmcp::{
-    RoleServer,
     model::{
         CallToolRequestParams, CallToolResponse, CallToolResult, ErrorCode, ErrorData, ListToolsResult,
         PaginatedRequestParams,
     },
-    service::RequestContext,
 };
 
 use crate::catalog::result::call_result::{CallContext, ToolResult};
 use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler, bridge,
+    ConnectionHandler, RequestContext, bridge,
     cache_hints::CacheHints,
     call_log::CallTarget,
     capability::CapabilityKind,
@@ -34,7 +32,7 @@ use super::{
 pub(crate) fn list(
     server: &ConnectionHandler,
     request: Option<PaginatedRequestParams>,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<ListToolsResult, ErrorData> {
     let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Tools, context)?;
     let listing = if spec_version.is_sessionless() { &snapshot.tools } else { &snapshot.session_tools };
@@ -51,7 +49,7 @@ pub(crate) fn list(
 pub(crate) async fn call(
     server: &ConnectionHandler,
     request: CallToolRequestParams,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<CallToolResponse, ErrorData> {
     let admitted = server.admit(CapabilityKind::Tools, context)?;
     if let Some(tool) = server.bridge_tool(&request.name, &admitted.snapshot, context) {
@@ -106,7 +104,7 @@ pub(crate) async fn call(
 fn start_task_at_once(
     server: &ConnectionHandler,
     task_call: TaskCall,
-    context: &RequestContext<RoleServer>,
+    context: &RequestContext,
 ) -> Result<CallToolResponse, ErrorData> {
     let AdmittedRequest { snapshot, spec_version } = &task_call.admitted;
     let client = RequestClient::new(server, context, *spec_version, None);

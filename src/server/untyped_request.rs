@@ -1,57 +1,33 @@
-//! Explains requests that rmcp has no type for: unknown methods, and known methods with invalid params.
+//! Explains requests of no type: unknown methods, those of other versions, and invalid params.
 
-use rmcp::{
-    RoleServer,
-    model::{CustomRequest, ErrorCode, ErrorData},
-    service::RequestContext,
-};
+use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
 
 use crate::diagnostic::truncate;
 use crate::schema::Schema;
+use crate::spec_version::SpecVersion;
 
-use super::{ConnectionHandler, capability::CapabilityKind, error, session};
+use super::{ConnectionHandler, RequestContext, error, method::Method, session};
 
 /// The error of such a request.
-pub(crate) fn explain_untyped_request(
+pub(crate) fn explain(
     server: &ConnectionHandler,
-    request: &CustomRequest,
-    context: &RequestContext<RoleServer>,
+    name: &str,
+    params: Option<&Value>,
+    context: &RequestContext,
 ) -> ErrorData {
-    let method = request.method.as_str();
-    if session::is_sessionless_request(context) && is_session_method(method) {
-        return error::unknown_method(method);
-    }
-    if let Some(kind) = method_capability(method)
+    let is_sessionless = session::is_sessionless_request(context);
+    let version = if is_sessionless { SpecVersion::NEWEST } else { SpecVersion::NEWEST_WITH_SESSIONS };
+    let Some(method) = Method::find(name) else { return error::unknown_method(name) };
+    let is_in_version = method.is_in(version);
+    if let Some(kind) = method.capability.filter(|_| is_in_version || !is_sessionless)
         && let Err(error) = server.admit(kind, context)
     {
         return error;
     }
-    match params_error(method, request.params.as_ref()) {
+    match params_error(name, params).filter(|_| is_in_version) {
         Some(complaint) => ErrorData::new(ErrorCode::INVALID_PARAMS, complaint, None),
-        None => error::unknown_method(method),
-    }
-}
-
-/// 2026-07-28 has no sessions, and none of their methods.
-pub(crate) fn is_session_method(method: &str) -> bool {
-    matches!(method, "initialize" | "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe")
-}
-
-fn method_capability(method: &str) -> Option<CapabilityKind> {
-    params_schema(method)?;
-    if method == "resources/directory/read" {
-        return Some(CapabilityKind::Skills);
-    }
-    match method.split('/').next() {
-        Some("tools") => Some(CapabilityKind::Tools),
-        Some("prompts") => Some(CapabilityKind::Prompts),
-        Some("resources") => Some(CapabilityKind::Resources),
-        Some("completion") => Some(CapabilityKind::Completions),
-        Some("logging") => Some(CapabilityKind::Logging),
-        Some("skills") => Some(CapabilityKind::Skills),
-        Some("tasks") => Some(CapabilityKind::Tasks),
-        _ => None,
+        None => error::unknown_method(name),
     }
 }
 

@@ -2,15 +2,14 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use rmcp::{
-    RoleServer,
-    model::{JsonRpcMessage, RequestId},
-    service::TxJsonRpcMessage,
-};
-use serde::{Deserialize, Serialize};
+use rmcp::model::RequestId;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::budget::{Reservation, Suspension};
+use crate::{
+    budget::{Reservation, Suspension},
+    server::OutgoingMessage,
+};
 
 use super::message::MessageError;
 
@@ -20,31 +19,11 @@ pub(super) const MAX_BATCH_MESSAGES: usize = 100;
 /// How many bytes the answers to a batch may have. They are kept until all are complete.
 const MAX_BATCH_RESPONSE_BYTES: u64 = 32 * 1024 * 1024;
 
-/// The answer to one message of a batch.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub(super) enum BatchResponse {
-    /// A message of the handler.
-    Message(Arc<TxJsonRpcMessage<RoleServer>>),
-    /// What was wrong with it.
-    Error(MessageError),
-}
-
-impl BatchResponse {
-    /// The answer by itself.
-    pub(super) fn message(&self) -> Arc<TxJsonRpcMessage<RoleServer>> {
-        match self {
-            BatchResponse::Message(message) => message.clone(),
-            BatchResponse::Error(error) => Arc::new(error.clone().into_message()),
-        }
-    }
-}
-
 /// A batch all of whose answers are there.
 #[derive(Debug)]
 pub(super) struct FinishedBatch {
     pub(super) batch: u64,
-    pub(super) responses: Vec<BatchResponse>,
+    pub(super) responses: Vec<OutgoingMessage>,
     /// What the replies take.
     pub(super) reservations: Vec<Arc<Reservation>>,
 }
@@ -61,7 +40,7 @@ pub(super) struct Batches {
 #[derive(Default)]
 struct OpenBatch {
     pending_count: usize,
-    responses: Vec<BatchResponse>,
+    responses: Vec<OutgoingMessage>,
     /// What the responses take: they wait for the rest.
     suspensions: Vec<Suspension>,
     bytes: u64,
@@ -69,19 +48,16 @@ struct OpenBatch {
 
 impl OpenBatch {
     /// Adds an answer, or an error if there is no room for it.
-    fn add_response(&mut self, response: HandlerResponse) {
-        let kept = match self.keep(response.reservation.as_ref()) {
-            Ok(()) => BatchResponse::Message(Arc::new(response.message)),
-            Err(message) => {
-                BatchResponse::Error(MessageError::busy(answered_request(&response.message).cloned(), message))
-            }
+    fn add_response(&mut self, response: OutgoingMessage, reservation: &Arc<Reservation>) {
+        let kept = match self.keep(reservation) {
+            Ok(()) => response,
+            Err(message) => MessageError::busy(response.answered_request().cloned(), message).into_message(),
         };
         self.responses.push(kept);
     }
 
     /// Keeps the memory of an answer, or says why it cannot.
-    fn keep(&mut self, reservation: Option<&Arc<Reservation>>) -> Result<(), String> {
-        let Some(reservation) = reservation else { return Ok(()) };
+    fn keep(&mut self, reservation: &Arc<Reservation>) -> Result<(), String> {
         let bytes = self.bytes + reservation.bytes();
         if bytes > MAX_BATCH_RESPONSE_BYTES {
             let max = MAX_BATCH_RESPONSE_BYTES >> 20;
@@ -93,21 +69,16 @@ impl OpenBatch {
     }
 }
 
-/// An answer of the handler's, and what it takes.
-pub(super) struct HandlerResponse {
-    pub(super) message: TxJsonRpcMessage<RoleServer>,
-    pub(super) reservation: Option<Arc<Reservation>>,
-}
-
 /// What becomes of an answer.
-#[expect(clippy::large_enum_variant, reason = "it is taken apart at once, and is nearly always the large one")]
-pub(super) enum ResponseRoute {
+pub(super) enum AnswerRoute {
     /// It belongs to no batch.
-    Single(HandlerResponse),
+    Single(OutgoingMessage),
     /// It waits for the others of its batch.
     Queued,
     /// It was the last of its batch.
     BatchFinished(FinishedBatch),
+    /// No one waits for it: its request was cancelled.
+    Dropped,
 }
 
 impl Batches {
@@ -119,30 +90,30 @@ impl Batches {
         }
         self.last_number += 1;
         self.batch_of_request.extend(requests.iter().map(|id| (id.clone(), self.last_number)));
-        let responses = errors.into_iter().map(BatchResponse::Error).collect();
+        let responses = errors.into_iter().map(MessageError::into_message).collect();
         self.open
             .insert(self.last_number, OpenBatch { pending_count: requests.len(), responses, ..OpenBatch::default() });
         Some(self.last_number)
     }
 
-    /// Takes in an answer.
-    pub(super) fn route(&mut self, response: HandlerResponse) -> ResponseRoute {
+    /// Takes in the answer to a request.
+    pub(super) fn route(&mut self, answer: OutgoingMessage, reservation: &Arc<Reservation>) -> AnswerRoute {
         // Few peers ever send a batch.
         if self.open.is_empty() {
-            return ResponseRoute::Single(response);
+            return AnswerRoute::Single(answer);
         }
-        let batch = answered_request(&response.message).and_then(|id| self.batch_of_request.remove(id));
-        let Some(batch) = batch else { return ResponseRoute::Single(response) };
-        match self.finish_part(batch, Some(response)) {
-            Some(finished) => ResponseRoute::BatchFinished(finished),
-            None => ResponseRoute::Queued,
+        let batch = answer.answered_request().and_then(|id| self.batch_of_request.remove(id));
+        let Some(batch) = batch else { return AnswerRoute::Single(answer) };
+        if let Some(open) = self.open.get_mut(&batch) {
+            open.add_response(answer, reservation);
         }
+        self.finish_part(batch).map_or(AnswerRoute::Queued, AnswerRoute::BatchFinished)
     }
 
     /// Notes that a request will not be answered.
     pub(super) fn cancel(&mut self, id: &RequestId) -> Option<FinishedBatch> {
         let batch = self.batch_of_request.remove(id)?;
-        self.finish_part(batch, None)
+        self.finish_part(batch)
     }
 
     /// Returns a batch of which nothing is awaited any more.
@@ -157,23 +128,22 @@ impl Batches {
         })
     }
 
-    fn finish_part(&mut self, batch: u64, response: Option<HandlerResponse>) -> Option<FinishedBatch> {
+    fn finish_part(&mut self, batch: u64) -> Option<FinishedBatch> {
         let open = self.open.get_mut(&batch)?;
         open.pending_count = open.pending_count.saturating_sub(1);
-        if let Some(response) = response {
-            open.add_response(response);
-        }
         self.take_finished(batch)
     }
 }
 
-/// The request that a message answers.
-pub(super) fn answered_request(message: &TxJsonRpcMessage<RoleServer>) -> Option<&RequestId> {
-    match message {
-        JsonRpcMessage::Response(response) => Some(&response.id),
-        JsonRpcMessage::Error(error) => error.id.as_ref(),
-        _ => None,
+/// The answers to a batch, as they are written.
+pub(super) fn responses_to_json(responses: &[OutgoingMessage]) -> Vec<u8> {
+    let mut list = Vec::with_capacity(responses.iter().map(|response| response.json.len() + 1).sum::<usize>() + 1);
+    for response in responses {
+        list.push(if list.is_empty() { b'[' } else { b',' });
+        list.extend_from_slice(&response.json);
     }
+    list.push(b']');
+    list
 }
 
 /// Whether bytes are a JSON array.

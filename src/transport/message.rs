@@ -5,23 +5,26 @@
 
 use std::borrow::Cow;
 
-use rmcp::{
-    RoleServer,
-    model::{
-        CancelledNotification, ClientNotification, ClientRequest, CustomNotification, CustomRequest, ErrorCode,
-        ErrorData, GetExtensions, GetMeta, JsonRpcMessage, Notification, NotificationNoParam, ProtocolVersion,
-        RequestId, RequestMetaObject,
-    },
-    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+use rmcp::model::{
+    CancelledNotification, ClientNotification, ClientRequest, CustomNotification, CustomRequest, ErrorCode, ErrorData,
+    Notification, NotificationNoParam, RequestId, RequestMetaObject,
 };
-use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStruct};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
+
+use crate::server::{Method, OutgoingMessage};
 
 use super::length_limits;
 use super::request_params::{InvalidParams, parse_params, parse_typed_request};
 
 /// A message from a client.
-pub(super) type Incoming = RxJsonRpcMessage<RoleServer>;
+#[derive(Debug)]
+pub(super) enum Incoming {
+    Request(RequestId, ClientRequest),
+    Notification(ClientNotification),
+    /// The answer to a request of the server.
+    Answer(RequestId, Result<Value, ErrorData>),
+}
 
 /// The JSON-RPC error of an invalid message.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,25 +35,14 @@ pub(super) struct MessageError {
     message: Cow<'static, str>,
 }
 
-impl Serialize for MessageError {
-    /// As JSON-RPC writes an error: with an id that is null where it is not known.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut members = serializer.serialize_struct("Error", 3)?;
-        members.serialize_field("jsonrpc", "2.0")?;
-        members.serialize_field("id", &self.id)?;
-        members.serialize_field("error", &ErrorData::new(self.code, self.message.clone(), None))?;
-        members.end()
-    }
-}
-
 impl MessageError {
     pub(super) fn parse_error(message: impl Into<Cow<'static, str>>) -> MessageError {
         MessageError { id: None, code: ErrorCode::PARSE_ERROR, message: message.into() }
     }
 
-    /// The same as rmcp writes it.
-    pub(super) fn into_message(self) -> TxJsonRpcMessage<RoleServer> {
-        JsonRpcMessage::error(ErrorData::new(self.code, self.message, None), self.id)
+    /// The same as it is written.
+    pub(super) fn into_message(self) -> OutgoingMessage {
+        OutgoingMessage::error(self.id, &ErrorData::new(self.code, self.message, None))
     }
 
     pub(super) fn invalid_request(id: Option<RequestId>, message: impl Into<Cow<'static, str>>) -> MessageError {
@@ -63,6 +55,11 @@ impl MessageError {
 
     pub(super) fn invalid_params(id: RequestId, message: impl Into<Cow<'static, str>>) -> MessageError {
         MessageError { id: Some(id), code: ErrorCode::INVALID_PARAMS, message: message.into() }
+    }
+
+    /// Whether it could be taken later.
+    pub(super) fn is_busy(&self) -> bool {
+        self.code == ErrorCode::INTERNAL_ERROR
     }
 
     /// A request that cannot be answered now.
@@ -80,7 +77,8 @@ pub(super) struct Envelope<'a> {
 pub(super) enum MessageKind<'a> {
     Request { id: RequestId, method: Cow<'a, str> },
     Notification { method: Cow<'a, str> },
-    Response,
+    /// The answer to a request of the server; without an id it is the error of what was none.
+    Answer { id: Option<RequestId>, result: Option<&'a str>, error: Option<&'a str> },
 }
 
 #[derive(Deserialize)]
@@ -142,7 +140,8 @@ fn classify(members: EnvelopeMembers<'_>) -> Result<Envelope<'_>, MessageError> 
     let params = members.params.map(RawValue::get).filter(|params| *params != "null");
     let Some(method) = members.method else {
         if members.result.is_some() || members.error.is_some() {
-            return Ok(Envelope { kind: MessageKind::Response, params });
+            let (result, error) = (members.result.map(RawValue::get), members.error.map(RawValue::get));
+            return Ok(Envelope { kind: MessageKind::Answer { id: valid_id, result, error }, params });
         }
         return Err(MessageError::invalid_request(valid_id, "missing `method`, `result` or `error`"));
     };
@@ -173,26 +172,32 @@ impl MessageKind<'_> {
     pub(super) fn request_id(&self) -> Option<&RequestId> {
         match self {
             MessageKind::Request { id, .. } => Some(id),
-            MessageKind::Notification { .. } | MessageKind::Response => None,
+            MessageKind::Notification { .. } | MessageKind::Answer { .. } => None,
         }
     }
 }
 
 impl Envelope<'_> {
-    /// Parses the whole message. `None` for an invalid notification, which must not be answered.
-    pub(super) fn parse(self, bytes: &[u8]) -> Result<Option<Incoming>, MessageError> {
+    /// Parses the whole message. `None` for what must not be answered: an invalid notification, and an error that is no
+    /// one's.
+    pub(super) fn parse(self) -> Result<Option<Incoming>, MessageError> {
         match self.kind {
             MessageKind::Request { id, method } => {
                 let request = parse_request(&id, method, self.params)?;
-                Ok(Some(JsonRpcMessage::request(request, id)))
+                Ok(Some(Incoming::Request(id, request)))
             }
             MessageKind::Notification { method } => {
-                Ok(parse_notification(&method, self.params).map(JsonRpcMessage::notification))
+                Ok(parse_notification(&method, self.params).map(Incoming::Notification))
             }
-            MessageKind::Response => match serde_json::from_slice(bytes) {
-                Ok(message @ (JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))) => Ok(Some(message)),
-                _ => Err(MessageError::invalid_request(None, "invalid response, expected `result` or `error`")),
-            },
+            MessageKind::Answer { id, result, error } => {
+                let invalid = || MessageError::invalid_request(None, "invalid response, expected `result` or `error`");
+                let answer = match (result, error) {
+                    (Some(result), _) if id.is_some() => Ok(serde_json::from_str(result).map_err(|_| invalid())?),
+                    (_, Some(error)) => Err(serde_json::from_str(error).map_err(|_| invalid())?),
+                    _ => return Err(invalid()),
+                };
+                Ok(id.map(|id| Incoming::Answer(id, answer)))
+            }
         }
     }
 }
@@ -200,7 +205,8 @@ impl Envelope<'_> {
 /// A request with invalid parameters is passed on: the handler reports the same error on every transport. Only JSON
 /// that cannot be held, such as endless nesting, is an error here.
 fn parse_request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> Result<ClientRequest, MessageError> {
-    if has_small_params(&method) && params.is_some_and(|params| params.len() > length_limits::MAX_INITIALIZE_BYTES) {
+    let has_small_params = Method::find(&method).is_some_and(|method| method.has_small_params);
+    if has_small_params && params.is_some_and(|params| params.len() > length_limits::MAX_INITIALIZE_BYTES) {
         return Err(MessageError::invalid_params(
             id.clone(),
             length_limits::too_long_message("params", length_limits::MAX_INITIALIZE_BYTES),
@@ -222,29 +228,6 @@ fn parse_request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> 
     let params =
         params.map_err(|error| MessageError::invalid_params(id.clone(), format!("invalid params: {error}")))?;
     Ok(custom_request(method.into_owned(), params))
-}
-
-/// Whether the size of the params is limited, because they are kept for long or parsed by rmcp.
-fn has_small_params(method: &str) -> bool {
-    matches!(method, "initialize" | "server/discover" | "skills/list")
-}
-
-/// Passes a method that the version of a request does not have to the handler, whose error is uniform: sessions have no
-/// tasks, and sessionless requests have no ping and no subscribe.
-pub(super) fn redirect_foreign_method(request: &mut ClientRequest) {
-    use ClientRequest as R;
-    let of_sessions = match request {
-        R::GetTaskRequest(_) | R::UpdateTaskRequest(_) | R::CancelTaskRequest(_) => false,
-        R::PingRequest(_) | R::SubscribeRequest(_) | R::UnsubscribeRequest(_) => true,
-        _ => return,
-    };
-    let version = request.get_meta().protocol_version();
-    let modern = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-    if modern == of_sessions {
-        let mut unknown = CustomRequest::new(request.method(), None);
-        unknown.extensions = std::mem::take(request.extensions_mut());
-        *request = R::CustomRequest(unknown);
-    }
 }
 
 /// Invalid metadata stays in the params, for the handler to report.
@@ -276,22 +259,21 @@ fn parse_notification(method: &str, params: Option<&str>) -> Option<ClientNotifi
 }
 
 /// The request that a notification cancels.
-pub(super) fn cancelled_request(message: &Incoming) -> Option<&RequestId> {
-    match message {
-        JsonRpcMessage::Notification(notification) => match &notification.notification {
-            ClientNotification::CancelledNotification(CancelledNotification { params, .. }) => {
-                params.request_id.as_ref()
-            }
-            _ => None,
-        },
+pub(super) fn cancelled_request(notification: &ClientNotification) -> Option<&RequestId> {
+    match notification {
+        ClientNotification::CancelledNotification(CancelledNotification { params, .. }) => params.request_id.as_ref(),
         _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::mem::discriminant;
+
     use super::*;
     use proptest::prelude::*;
+    use rmcp::model::ClientJsonRpcMessage;
+    use serde_json::to_value;
 
     const META: &str = r#""_meta":{"progressToken":7,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
@@ -341,7 +323,7 @@ mod tests {
             ("logging/setLevel", r#""level":"info","level":"debug""#, "level"),
         ] {
             let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}}}}}"#);
-            let error = parse_envelope(text.as_bytes()).unwrap().parse(text.as_bytes()).unwrap_err();
+            let error = parse_envelope(text.as_bytes()).unwrap().parse().unwrap_err();
             assert_eq!(error.code, ErrorCode::INVALID_PARAMS, "{text}");
             assert_eq!(error.message, format!("invalid params: duplicate field `{member}`"));
         }
@@ -362,17 +344,25 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"m"}}"#.to_owned(),
         ]);
         for text in messages {
-            let theirs: Incoming = serde_json::from_str(&text).unwrap();
-            let ours = parse_envelope(text.as_bytes()).unwrap().parse(text.as_bytes()).unwrap().unwrap();
-            let variant = |message: &Incoming| match message {
-                JsonRpcMessage::Request(request) => format!("{:?}", std::mem::discriminant(&request.request)),
-                JsonRpcMessage::Notification(notification) => {
-                    format!("{:?}", std::mem::discriminant(&notification.notification))
+            let theirs: ClientJsonRpcMessage = serde_json::from_str(&text).unwrap();
+            let ours = parse_envelope(text.as_bytes()).unwrap().parse().unwrap().unwrap();
+            match (ours, theirs) {
+                (Incoming::Request(id, ours), ClientJsonRpcMessage::Request(theirs)) => {
+                    assert_eq!((id, discriminant(&ours)), (theirs.id, discriminant(&theirs.request)), "{text}");
+                    assert_eq!(to_value(ours).unwrap(), to_value(theirs.request).unwrap(), "{text}");
                 }
-                other => format!("{:?}", std::mem::discriminant(other)),
-            };
-            assert_eq!(variant(&ours), variant(&theirs), "{text}");
-            assert_eq!(serde_json::to_value(ours).unwrap(), serde_json::to_value(theirs).unwrap(), "{text}");
+                (Incoming::Notification(ours), ClientJsonRpcMessage::Notification(theirs)) => {
+                    assert_eq!(discriminant(&ours), discriminant(&theirs.notification), "{text}");
+                    assert_eq!(to_value(ours).unwrap(), to_value(theirs.notification).unwrap(), "{text}");
+                }
+                (Incoming::Answer(id, Ok(ours)), ClientJsonRpcMessage::Response(theirs)) => {
+                    assert_eq!((id, ours), (theirs.id, to_value(theirs.result).unwrap()), "{text}");
+                }
+                (Incoming::Answer(id, Err(ours)), ClientJsonRpcMessage::Error(theirs)) => {
+                    assert_eq!((Some(id), ours), (theirs.id, theirs.error), "{text}");
+                }
+                (ours, theirs) => panic!("{ours:?} for {theirs:?}"),
+            }
         }
     }
 
@@ -391,7 +381,7 @@ mod tests {
             bytes.truncate(cut.index(bytes.len() * 2) + 1);
             if let Ok(envelope) = parse_envelope(&bytes) {
                 let asked = matches!(envelope.kind, MessageKind::Request { .. });
-                let read = envelope.parse(&bytes);
+                let read = envelope.parse();
                 // Whoever asked gets an answer.
                 prop_assert!(!asked || !matches!(read, Ok(None)));
             }

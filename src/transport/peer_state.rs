@@ -2,21 +2,16 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use rmcp::{
-    RoleServer,
-    model::{
-        ClientNotification, ClientRequest, GetExtensions, JsonRpcMessage, ProtocolVersion, RequestId, ServerResult,
-    },
-    service::TxJsonRpcMessage,
-};
+use rmcp::model::RequestId;
+use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Caller, CallerKind, MemoryPool, Reservation, block_if_large};
-use crate::catalog::result::arrival_order::ArrivalOrder;
 use crate::diagnostic::bytes_without_byte_order_mark;
-use crate::server::{RootsRevision, SharedServer};
+use crate::server::{IncomingRequest, OutgoingMessage, SharedServer};
+use crate::spec_version::SpecVersion;
 
 use super::{
-    batch::{self, Batches, FinishedBatch, HandlerResponse, ResponseRoute},
+    batch::{self, AnswerRoute, Batches, FinishedBatch},
     message::{self, Incoming, MessageError, MessageKind},
     message_size::message_size,
     normalize::normalize,
@@ -25,18 +20,20 @@ use super::{
 
 /// The conversation with one peer.
 pub(super) struct PeerState {
-    shared_server: SharedServer,
     caller: Arc<Caller>,
     pending: PendingRequests,
     batches: Batches,
-    /// The version of the session, once there is one.
-    version: Option<ProtocolVersion>,
-    roots_revision: RootsRevision,
-    arrival_order: ArrivalOrder,
+}
+
+/// What the handler is to see of what a peer has sent.
+#[derive(Debug)]
+pub(super) enum HandlerMessage {
+    Request(IncomingRequest),
+    /// A notification, or the answer to a question.
+    Other(Incoming),
 }
 
 /// What a peer has sent, read.
-#[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and neither is kept")]
 pub(super) enum ReceivedPayload {
     Message(ReceivedMessage),
     /// The messages of a batch, or their errors.
@@ -71,13 +68,17 @@ impl ReceivedPayload {
 }
 
 impl ReceivedMessage {
+    pub(super) fn new(message: Incoming, reservation: Arc<Reservation>) -> ReceivedMessage {
+        ReceivedMessage { message: Some(message), reservation }
+    }
+
     fn parse(bytes: &[u8], caller: &Arc<Caller>) -> Result<ReceivedMessage, MessageError> {
         let bytes = &*normalize(bytes);
         let envelope = message::parse_envelope(bytes)?;
         let size = checked_size(bytes, caller.pool())
             .map_err(|message| MessageError::invalid_request(envelope.kind.request_id().cloned(), message))?;
         let reservation = Arc::new(caller.reserve(size));
-        Ok(ReceivedMessage { message: envelope.parse(bytes)?, reservation })
+        Ok(ReceivedMessage { message: envelope.parse()?, reservation })
     }
 }
 
@@ -88,18 +89,16 @@ pub(super) struct ReceiveOutcome {
     pub(super) batch: Option<u64>,
     /// Batches that are thereby answered.
     pub(super) finished_batches: Vec<FinishedBatch>,
+    /// The requests that it cancels.
+    pub(super) cancelled: Vec<RequestId>,
 }
 
 impl PeerState {
-    pub(super) fn new(shared_server: SharedServer, kind: CallerKind) -> PeerState {
+    pub(super) fn new(shared_server: &SharedServer, kind: CallerKind) -> PeerState {
         PeerState {
             caller: shared_server.new_caller(kind),
-            shared_server,
             pending: PendingRequests::default(),
             batches: Batches::default(),
-            version: None,
-            roots_revision: RootsRevision::default(),
-            arrival_order: ArrivalOrder::default(),
         }
     }
 
@@ -111,22 +110,16 @@ impl PeerState {
         &self.caller
     }
 
-    pub(super) fn remove_ended(&mut self) {
-        self.pending.remove_ended();
-    }
-
-    pub(super) fn version(&self) -> Option<&ProtocolVersion> {
-        self.version.as_ref()
-    }
-
-    /// Takes what a peer has sent, a message or a batch, and puts what the handler must see into `inbox`.
+    /// Takes what a peer has sent, a message or a batch, in a session of this version if there is one, and puts what the
+    /// handler must see into `inbox`.
     pub(super) fn receive(
         &mut self,
         received: ReceivedPayload,
-        inbox: &mut VecDeque<Incoming>,
+        version: Option<SpecVersion>,
+        inbox: &mut VecDeque<HandlerMessage>,
     ) -> Result<ReceiveOutcome, MessageError> {
         match received {
-            ReceivedPayload::Batch(list) => self.receive_batch(list, inbox),
+            ReceivedPayload::Batch(list) => self.receive_batch(list, version, inbox),
             ReceivedPayload::Message(received) => {
                 let mut outcome = ReceiveOutcome::default();
                 inbox.extend(self.register(received, &mut outcome)?);
@@ -135,46 +128,26 @@ impl PeerState {
         }
     }
 
-    /// The same for a message that is already parsed, with its reservation.
-    pub(super) fn receive_parsed(
-        &mut self,
-        message: &mut Incoming,
-        reservation: Arc<Reservation>,
-    ) -> Result<ReceiveOutcome, MessageError> {
-        let mut outcome = ReceiveOutcome::default();
-        match message {
-            JsonRpcMessage::Request(request) => {
-                self.register_request(&request.id, request.request.method(), &reservation)?;
-                request.request.extensions_mut().insert(reservation);
-            }
-            _ => drop(self.cancel(message, &mut outcome)),
+    /// Takes the answer to a request, whose reservation this is.
+    pub(super) fn route_answer(&mut self, answer: OutgoingMessage, reservation: &Arc<Reservation>) -> AnswerRoute {
+        match answer.answered_request() {
+            Some(id) if self.pending.complete(id, reservation) => self.batches.route(answer, reservation),
+            _ => AnswerRoute::Dropped,
         }
-        self.stamp_message(message);
-        Ok(outcome)
     }
 
-    /// Routes a message of the handler: to the peer, or into a batch.
-    pub(super) fn route_response(&mut self, message: TxJsonRpcMessage<RoleServer>) -> ResponseRoute {
-        let reservation = batch::answered_request(&message).and_then(|id| self.pending.complete(id));
-        if let JsonRpcMessage::Response(response) = &message
-            && let ServerResult::InitializeResult(agreed) = &response.result
-        {
-            self.version = Some(agreed.protocol_version.clone());
-        }
-        self.batches.route(HandlerResponse { message, reservation })
-    }
-
-    /// Removes any pending request.
-    pub(super) fn take_any_pending(&mut self) -> Option<RequestId> {
-        self.pending.take_any()
+    /// Cancels all that is pending.
+    pub(super) fn cancel_all(&mut self) {
+        self.pending.cancel_all();
     }
 
     fn receive_batch(
         &mut self,
         list: Vec<Result<ReceivedMessage, MessageError>>,
-        inbox: &mut VecDeque<Incoming>,
+        version: Option<SpecVersion>,
+        inbox: &mut VecDeque<HandlerMessage>,
     ) -> Result<ReceiveOutcome, MessageError> {
-        if self.version != Some(ProtocolVersion::V_2025_03_26) {
+        if version != Some(SpecVersion::V2025_03_26) {
             let message = "batches are only supported in sessions of version 2025-03-26; send each message on its own";
             return Err(MessageError::invalid_request(None, message));
         }
@@ -182,7 +155,7 @@ impl PeerState {
         for received in list {
             match received.and_then(|received| self.register(received, &mut outcome)) {
                 Ok(message) => {
-                    if let Some(JsonRpcMessage::Request(request)) = &message {
+                    if let Some(HandlerMessage::Request(request)) = &message {
                         requests.push(request.id.clone());
                     }
                     inbox.extend(message);
@@ -200,64 +173,25 @@ impl PeerState {
         &mut self,
         received: ReceivedMessage,
         outcome: &mut ReceiveOutcome,
-    ) -> Result<Option<Incoming>, MessageError> {
-        let Some(mut message) = received.message else { return Ok(None) };
-        if let JsonRpcMessage::Request(request) = &mut message {
-            self.register_request(&request.id, request.request.method(), &received.reservation)?;
-            request.request.extensions_mut().insert(received.reservation);
-        } else if !self.cancel(&message, outcome) {
-            return Ok(None);
-        }
-        self.stamp_message(&mut message);
-        Ok(Some(message))
-    }
-
-    /// Tells a request what was before it: the handler takes what comes at once in no order.
-    fn stamp_message(&mut self, message: &mut Incoming) {
+    ) -> Result<Option<HandlerMessage>, MessageError> {
+        let ReceivedMessage { message, reservation } = received;
         match message {
-            JsonRpcMessage::Request(request) => {
-                message::redirect_foreign_method(&mut request.request);
-                if let ClientRequest::SubscriptionsListenRequest(listen) = &mut request.request {
-                    let baseline = self.shared_server.subscription_baseline(&listen.params.notifications);
-                    listen.extensions.insert(baseline);
-                }
-                if let ClientRequest::CallToolRequest(call) = &mut request.request {
-                    let catalog = self.shared_server.catalog();
-                    let tool = catalog.called_tool(&call.params.name, call.params.arguments.as_ref());
-                    if catalog.tool_limits_calls(tool) {
-                        call.extensions.insert(Arc::new(self.arrival_order.join_queue(tool)));
-                    }
-                }
-                if self.roots_revision != RootsRevision::default() {
-                    request.request.extensions_mut().insert(self.roots_revision);
-                }
+            Some(Incoming::Request(id, request)) => {
+                let cancel = CancellationToken::new();
+                let added = self.pending.add(&id, request.method(), reservation.clone(), cancel.clone());
+                added.map_err(|full| admission_error(&id, &full))?;
+                Ok(Some(HandlerMessage::Request(IncomingRequest { id, request, reservation, cancel })))
             }
-            JsonRpcMessage::Notification(notification) => {
-                if matches!(notification.notification, ClientNotification::RootsListChangedNotification(_)) {
-                    self.roots_revision = self.roots_revision.next();
+            Some(Incoming::Notification(notification)) => {
+                let cancelled = message::cancelled_request(&notification).filter(|id| self.pending.cancel(id));
+                if let Some(id) = cancelled {
+                    outcome.cancelled.push(id.clone());
+                    outcome.finished_batches.extend(self.batches.cancel(id));
                 }
+                Ok(Some(HandlerMessage::Other(Incoming::Notification(notification))))
             }
-            _ => {}
+            answer => Ok(answer.map(HandlerMessage::Other)),
         }
-    }
-
-    fn register_request(
-        &mut self,
-        id: &RequestId,
-        method: &str,
-        reservation: &Arc<Reservation>,
-    ) -> Result<(), MessageError> {
-        self.pending.add(id, method, reservation.clone()).map_err(|full| admission_error(id, &full))
-    }
-
-    /// Notes what a message cancels, if it does. False where that cannot be cancelled.
-    fn cancel(&mut self, message: &Incoming, outcome: &mut ReceiveOutcome) -> bool {
-        let Some(id) = message::cancelled_request(message) else { return true };
-        if !self.pending.cancel(id) {
-            return false;
-        }
-        outcome.finished_batches.extend(self.batches.cancel(id));
-        true
     }
 }
 
@@ -345,33 +279,29 @@ mod tests {
     }
 
     /// The ids of the requests that are to be answered.
-    fn request_count(inbox: &VecDeque<Incoming>) -> usize {
-        inbox.iter().filter(|message| matches!(message, JsonRpcMessage::Request(_))).count()
+    fn request_count(inbox: &VecDeque<HandlerMessage>) -> usize {
+        inbox.iter().filter(|message| matches!(message, HandlerMessage::Request(_))).count()
     }
 
     proptest! {
         /// Whatever comes is a message or has its error, and nothing stays behind of what was refused or is over.
         #[test]
         fn any_input_is_received_or_refused(lines in prop::collection::vec(mutated_message(), 1..4)) {
-            let shared_server = LIVE.with(Clone::clone);
-            let mut peer_state = PeerState::new(shared_server, CallerKind::Only);
-            peer_state.version = Some(ProtocolVersion::V_2025_03_26);
+            let mut peer_state = PeerState::new(&LIVE.with(Clone::clone), CallerKind::Only);
             let (mut inbox, mut cancelled) = (VecDeque::new(), 0);
+            let version = Some(SpecVersion::V2025_03_26);
             for line in &lines {
-                let before = peer_state.pending.cancelled();
-                match ReceivedPayload::parse(line, &peer_state.caller).and_then(|received| peer_state.receive(received, &mut inbox)) {
-                    Ok(_) => cancelled += peer_state.pending.cancelled() - before,
+                let received = ReceivedPayload::parse(line, &peer_state.caller);
+                match received.and_then(|received| peer_state.receive(received, version, &mut inbox)) {
+                    Ok(outcome) => cancelled += outcome.cancelled.len(),
                     Err(error) => {
-                        let said = serde_json::to_string(&error).unwrap();
-                        prop_assert!(said.len() < 2000 + line.len(), "{}", said);
+                        let said = error.into_message().json;
+                        prop_assert!(said.len() < 2000 + line.len(), "{:?}", said);
                     }
                 }
             }
-            let mut left = 0;
-            while peer_state.take_any_pending().is_some() {
-                left += 1;
-            }
-            prop_assert_eq!(left + cancelled, request_count(&inbox));
+            prop_assert_eq!(peer_state.pending.len() + cancelled, request_count(&inbox));
+            peer_state.cancel_all();
             let caller = peer_state.caller.clone();
             drop((inbox, peer_state));
             prop_assert_eq!(caller.held(), 0);

@@ -1,13 +1,12 @@
 //! The pending requests of a peer.
 
 use std::{
-    collections::{HashMap, VecDeque, hash_map::Entry},
-    sync::{Arc, Weak},
-    time::Duration,
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
 };
 
 use rmcp::model::RequestId;
-use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::budget::Reservation;
 
@@ -17,50 +16,25 @@ pub(super) const MAX_PENDING_REQUESTS: usize = 4096;
 /// How many subscription streams a peer may have on one connection.
 pub(super) const MAX_LISTEN_STREAMS: usize = 100;
 
-/// How many cancelled requests are remembered, so that their ids are not taken for new ones.
-const MAX_CANCELLED_IDS: usize = 1024;
-
-/// How long after its end an answer to a cancelled request may still be on its way, to be dropped.
-const LATE_ANSWER_GRACE: Duration = Duration::from_secs(1);
-
 /// The requests of a peer that are not answered yet.
 #[derive(Default)]
 pub(super) struct PendingRequests {
     requests: HashMap<RequestId, PendingRequest>,
     /// How many of them have no answer to be awaited at the end: they wait for changes.
     stream_count: usize,
-    cancelled: VecDeque<CancelledRequest>,
-    /// The pending `initialize`; later messages need its session.
-    initialize_id: Option<RequestId>,
 }
 
 /// A pending request, and its reservation.
 struct PendingRequest {
     reservation: Arc<Reservation>,
+    cancel: CancellationToken,
     listens: bool,
-}
-
-/// A cancelled request that may still be running.
-struct CancelledRequest {
-    id: RequestId,
-    running: Weak<Reservation>,
-    ended: Option<Instant>,
-}
-
-impl CancelledRequest {
-    /// Whether a late answer may still arrive, which must not be taken for that of another request with the id.
-    fn may_still_answer(&mut self) -> bool {
-        if self.running.strong_count() > 0 {
-            return true;
-        }
-        self.ended.get_or_insert_with(Instant::now).elapsed() < LATE_ANSWER_GRACE
-    }
 }
 
 /// Why a request cannot be taken.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PendingRequestError {
-    /// A request with that id is pending, or was just cancelled.
+    /// A request with that id is pending.
     DuplicateId,
     /// Too many requests are pending.
     TooManyRequests,
@@ -69,107 +43,63 @@ pub(super) enum PendingRequestError {
 }
 
 impl PendingRequests {
+    /// Takes a request, which `cancel` cancels.
     pub(super) fn add(
         &mut self,
         id: &RequestId,
         method: &str,
         reservation: Arc<Reservation>,
+        cancel: CancellationToken,
     ) -> Result<(), PendingRequestError> {
-        self.remove_ended();
         let listens = method == "subscriptions/listen";
-        let (is_cancelled, is_full) = (self.is_cancelled(id), self.requests.len() >= MAX_PENDING_REQUESTS);
+        let is_full = self.requests.len() >= MAX_PENDING_REQUESTS;
         let Entry::Vacant(vacant) = self.requests.entry(id.clone()) else {
             return Err(PendingRequestError::DuplicateId);
         };
-        if is_cancelled {
-            return Err(PendingRequestError::DuplicateId);
-        }
         if is_full {
             return Err(PendingRequestError::TooManyRequests);
         }
         if listens && self.stream_count >= MAX_LISTEN_STREAMS {
             return Err(PendingRequestError::TooManyStreams);
         }
-        if method == "initialize" {
-            self.initialize_id = Some(id.clone());
-        }
         self.stream_count += usize::from(listens);
-        vacant.insert(PendingRequest { reservation, listens });
+        vacant.insert(PendingRequest { reservation, cancel, listens });
         Ok(())
     }
 
-    /// Removes an answered request, and returns its reservation.
-    pub(super) fn complete(&mut self, id: &RequestId) -> Option<Arc<Reservation>> {
-        self.initialize_id.take_if(|first| first == id);
-        self.remove(id)
+    /// Removes an answered request. False where it was cancelled, even if another has its id now.
+    pub(super) fn complete(&mut self, id: &RequestId, reservation: &Arc<Reservation>) -> bool {
+        let is_pending = self.requests.get(id).is_some_and(|asked| Arc::ptr_eq(&asked.reservation, reservation));
+        is_pending && self.remove(id).is_some()
     }
 
-    /// Cancels a request. False for `initialize`, which cannot be cancelled.
+    /// Cancels a request. False where none has the id.
     pub(super) fn cancel(&mut self, id: &RequestId) -> bool {
-        if self.initialize_id.as_ref() == Some(id) {
-            return false;
-        }
-        self.remove_ended();
-        if let Some(reservation) = self.remove(id) {
-            let running = Arc::downgrade(&reservation);
-            self.cancelled.push_back(CancelledRequest { id: id.clone(), running, ended: None });
-            if self.cancelled.len() > MAX_CANCELLED_IDS {
-                self.cancelled.pop_front();
-            }
-        }
-        true
+        let asked = self.remove(id);
+        asked.inspect(|asked| asked.cancel.cancel()).is_some()
     }
 
-    fn remove(&mut self, id: &RequestId) -> Option<Arc<Reservation>> {
+    /// Cancels all of them.
+    pub(super) fn cancel_all(&mut self) {
+        self.requests.drain().for_each(|(_, asked)| asked.cancel.cancel());
+        self.stream_count = 0;
+    }
+
+    fn remove(&mut self, id: &RequestId) -> Option<PendingRequest> {
         let asked = self.requests.remove(id)?;
         self.stream_count -= usize::from(asked.listens);
-        Some(asked.reservation)
+        Some(asked)
     }
 
-    /// Forgets the ids of cancelled requests that have ended.
-    pub(super) fn remove_ended(&mut self) {
-        if !self.cancelled.is_empty() {
-            self.cancelled.retain_mut(CancelledRequest::may_still_answer);
-        }
-    }
-
-    /// How many cancelled requests are remembered.
-    #[cfg(test)]
-    pub(super) fn cancelled(&self) -> usize {
-        self.cancelled.len()
-    }
-
-    pub(super) fn contains(&self, id: &RequestId) -> bool {
-        self.requests.contains_key(id) || self.is_cancelled(id)
-    }
-
-    fn is_cancelled(&self, id: &RequestId) -> bool {
-        self.cancelled.iter().any(|cancelled| cancelled.id == *id)
-    }
-
-    /// Removes any pending request.
-    pub(super) fn take_any(&mut self) -> Option<RequestId> {
-        let id = self.requests.keys().next().cloned()?;
-        self.complete(&id);
-        Some(id)
-    }
-
-    /// Whether an `initialize` is pending.
-    pub(super) fn is_initializing(&self) -> bool {
-        self.initialize_id.is_some()
-    }
-
-    /// Whether no answer is awaited, but for streams.
+    /// Whether nothing is pending but streams.
     pub(super) fn has_only_streams(&self) -> bool {
         self.requests.len() == self.stream_count
     }
 
-    /// How many requests are pending.
     pub(super) fn len(&self) -> usize {
         self.requests.len()
     }
 
-    /// Whether no request is pending.
     pub(super) fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }
@@ -184,78 +114,45 @@ impl PendingRequests {
 mod tests {
     use super::*;
 
-    fn empty_reservation() -> Arc<Reservation> {
-        Arc::default()
+    fn add(pending: &mut PendingRequests, id: i64, method: &str) -> Result<Arc<Reservation>, PendingRequestError> {
+        let reservation = Arc::<Reservation>::default();
+        let cancel = CancellationToken::new();
+        pending.add(&RequestId::Number(id), method, reservation.clone(), cancel).map(|()| reservation)
     }
 
     #[test]
-    fn cancelled_id_stays_in_use() {
-        let (mut pending, id, running) = (PendingRequests::default(), RequestId::Number(1), empty_reservation());
-        pending.add(&id, "ping", empty_reservation()).unwrap();
-        assert_eq!(pending.add(&id, "ping", empty_reservation()), Err(PendingRequestError::DuplicateId));
-        pending.complete(&id);
-        pending.add(&id, "ping", running.clone()).unwrap();
-        assert!(pending.cancel(&id));
-        assert_eq!(pending.add(&id, "ping", empty_reservation()), Err(PendingRequestError::DuplicateId));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn cancelled_id_is_free_after_grace() {
-        let (mut pending, id, running) = (PendingRequests::default(), RequestId::Number(1), empty_reservation());
-        pending.add(&id, "ping", running.clone()).unwrap();
-        assert!(pending.cancel(&id));
-        tokio::time::advance(LATE_ANSWER_GRACE * 100).await;
-        assert_eq!(pending.add(&id, "ping", empty_reservation()), Err(PendingRequestError::DuplicateId));
-        drop(running);
-        assert_eq!(
-            pending.add(&id, "ping", empty_reservation()),
-            Err(PendingRequestError::DuplicateId),
-            "its answer may be on its way"
-        );
-        tokio::time::advance(LATE_ANSWER_GRACE).await;
-        assert_eq!(pending.add(&id, "ping", empty_reservation()), Ok(()));
-        assert!(pending.cancelled.is_empty());
+    fn late_answer_of_cancelled_request_is_not_that_of_its_successor() {
+        let (mut pending, id) = (PendingRequests::default(), RequestId::Number(1));
+        let first = add(&mut pending, 1, "tools/call").unwrap();
+        assert_eq!(add(&mut pending, 1, "ping").err(), Some(PendingRequestError::DuplicateId));
+        assert!(pending.cancel(&id) && !pending.cancel(&id) && pending.is_empty());
+        let second = add(&mut pending, 1, "tools/call").unwrap();
+        assert!(!pending.complete(&id, &first) && !pending.is_empty());
+        assert!(pending.complete(&id, &second) && pending.is_empty());
     }
 
     #[test]
-    fn pending_and_cancelled_ids_are_bounded() {
-        let (mut pending, running) = (PendingRequests::default(), empty_reservation());
+    fn pending_requests_are_bounded() {
+        let mut pending = PendingRequests::default();
         for id in 0..MAX_PENDING_REQUESTS as i64 {
-            pending.add(&RequestId::Number(id), "ping", running.clone()).unwrap();
+            add(&mut pending, id, "ping").unwrap();
         }
-        assert_eq!(
-            pending.add(&RequestId::Number(-1), "ping", running.clone()),
-            Err(PendingRequestError::TooManyRequests)
-        );
-        for id in 0..MAX_PENDING_REQUESTS as i64 {
-            pending.cancel(&RequestId::Number(id));
-        }
-        assert!(pending.is_empty());
-        assert_eq!(pending.cancelled.len(), MAX_CANCELLED_IDS);
+        assert_eq!(add(&mut pending, -1, "ping").err(), Some(PendingRequestError::TooManyRequests));
+        pending.cancel_all();
+        add(&mut pending, -1, "ping").unwrap();
     }
 
     #[test]
     fn listen_streams_are_bounded() {
         let mut pending = PendingRequests::default();
         let listen = "subscriptions/listen";
-        for id in 0..MAX_LISTEN_STREAMS as i64 {
-            pending.add(&RequestId::Number(id), listen, empty_reservation()).unwrap();
+        let first = add(&mut pending, 0, listen).unwrap();
+        for id in 1..MAX_LISTEN_STREAMS as i64 {
+            add(&mut pending, id, listen).unwrap();
         }
-        assert_eq!(
-            pending.add(&RequestId::Number(-1), listen, empty_reservation()),
-            Err(PendingRequestError::TooManyStreams)
-        );
-        pending.complete(&RequestId::Number(0));
-        assert_eq!(pending.add(&RequestId::Number(-1), listen, empty_reservation()), Ok(()));
+        assert_eq!(add(&mut pending, -1, listen).err(), Some(PendingRequestError::TooManyStreams));
+        pending.complete(&RequestId::Number(0), &first);
+        add(&mut pending, -1, listen).unwrap();
         assert!(pending.has_only_streams() && !pending.is_empty());
-    }
-
-    #[test]
-    fn initialize_cannot_be_cancelled() {
-        let (mut pending, id) = (PendingRequests::default(), RequestId::Number(1));
-        pending.add(&id, "initialize", empty_reservation()).unwrap();
-        assert!(!pending.cancel(&id) && pending.is_initializing());
-        pending.complete(&id);
-        assert!(!pending.is_initializing());
     }
 }

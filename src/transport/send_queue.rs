@@ -10,8 +10,8 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
-use serde::Serialize;
 use tokio::{
     io::{AsyncWrite, AsyncWriteExt},
     sync::{Notify, watch},
@@ -22,11 +22,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Caller, Reservation, block_if_large_with_secrets};
 use crate::redact::Redactors;
+use crate::server::{MessageSink, OutgoingKind, OutgoingMessage};
+
+use super::batch;
 
 /// Beyond this nothing more is asked of a peer until it has read.
 const MAX_QUEUED_BYTES: usize = 8 * 1024 * 1024;
 
-/// How much is written at once, and the longest buffer that is kept when it is written.
+/// How much is written at once.
 const MAX_WRITE_BYTES: usize = 1024 * 1024;
 
 /// How long an answer stays behind progress. The TypeScript SDK forgets who waits for progress when it reads the answer,
@@ -61,8 +64,6 @@ struct WriteQueue {
     pieces: VecDeque<WriteChunk>,
     /// The bytes of all pieces, and of the one that is being written.
     bytes: usize,
-    /// A written buffer, for reuse.
-    spare_buffer: Vec<u8>,
     /// Whether new messages are dropped.
     is_closed: bool,
 }
@@ -83,7 +84,7 @@ impl WriteChunk {
 }
 
 impl WriteQueue {
-    /// Adds a message as it is written.
+    /// Adds a line.
     fn add(&mut self, line: Vec<u8>, kind: QueuedKind) {
         let (has_progress, responses) = (kind == QueuedKind::Progress, usize::from(kind == QueuedKind::Response));
         match self.pieces.back_mut().filter(|last| line.len() < MAX_WRITE_BYTES && last.accepts(kind)) {
@@ -91,17 +92,8 @@ impl WriteQueue {
                 last.bytes.extend_from_slice(&line);
                 last.has_progress |= has_progress;
                 last.responses += responses;
-                self.recycle_buffer(line);
             }
             None => self.pieces.push_back(WriteChunk { bytes: line, has_progress, responses }),
-        }
-    }
-
-    /// Keeps a buffer for reuse, unless it is large.
-    fn recycle_buffer(&mut self, mut buffer: Vec<u8>) {
-        if buffer.capacity() <= MAX_WRITE_BYTES {
-            buffer.clear();
-            self.spare_buffer = buffer;
         }
     }
 }
@@ -136,9 +128,27 @@ impl SendQueue {
     }
 
     /// Adds a message.
-    pub(super) fn push(&self, message: &impl Serialize, kind: QueuedKind) {
+    pub(super) fn push(&self, message: OutgoingMessage) {
+        let kind = match message.kind {
+            OutgoingKind::Answer { .. } => QueuedKind::Response,
+            OutgoingKind::Progress(_) => QueuedKind::Progress,
+            _ => QueuedKind::Any,
+        };
+        self.push_json(message.json.into(), kind);
+    }
+
+    /// Adds the answers to a batch.
+    pub(super) fn push_batch(&self, responses: &[OutgoingMessage]) {
+        self.push_json(batch::responses_to_json(responses), QueuedKind::Response);
+    }
+
+    fn push_json(&self, mut line: Vec<u8>, kind: QueuedKind) {
         self.unwritten_responses.fetch_add(usize::from(kind == QueuedKind::Response), Ordering::AcqRel);
-        let Some(line) = self.serialize_line(message) else { return };
+        if !self.redactors.is_empty() {
+            let bytes = line.len() as u64;
+            line = block_if_large_with_secrets(bytes, || self.redactors.redact_message(line));
+        }
+        line.push(b'\n');
         let mut queue = self.queue();
         if queue.is_closed {
             return;
@@ -149,27 +159,6 @@ impl SendQueue {
         self.update_full(&queue);
         drop(queue);
         self.pushed.notify_one();
-    }
-
-    /// A message as it is written. No one waits for the lock meanwhile: it may be long.
-    fn serialize_line(&self, message: &impl Serialize) -> Option<Vec<u8>> {
-        let mut line = {
-            let mut queue = self.queue();
-            if queue.is_closed {
-                return None;
-            }
-            std::mem::take(&mut queue.spare_buffer)
-        };
-        if let Err(error) = serde_json::to_writer(&mut line, message) {
-            tracing::error!(%error, "cannot serialize message");
-            return None;
-        }
-        if !self.redactors.is_empty() {
-            let bytes = line.len() as u64;
-            line = block_if_large_with_secrets(bytes, || self.redactors.redact_message(line));
-        }
-        line.push(b'\n');
-        Some(line)
     }
 
     /// Returns at once unless the peer has much to read; then when it has read it.
@@ -248,23 +237,47 @@ impl SendQueue {
                 progress = Some(Instant::now());
             }
             self.unwritten_responses.fetch_sub(piece.responses, Ordering::AcqRel);
-            self.record_write(piece.bytes);
+            self.record_write(piece.bytes.len());
         }
     }
 
-    fn record_write(&self, buffer: Vec<u8>) {
+    fn record_write(&self, written: usize) {
         let mut queue = self.queue();
-        queue.bytes = queue.bytes.saturating_sub(buffer.len());
-        self.reservation.shrink(buffer.len() as u64);
-        queue.recycle_buffer(buffer);
+        queue.bytes = queue.bytes.saturating_sub(written);
+        self.reservation.shrink(written as u64);
         self.update_full(&queue);
+    }
+}
+
+impl MessageSink for Arc<SendQueue> {
+    /// Change notifications wait while the peer does not read, and are merged meanwhile.
+    fn send(&self, message: OutgoingMessage) -> Option<BoxFuture<'static, ()>> {
+        if matches!(message.kind, OutgoingKind::Question { .. }) || !self.is_full() {
+            self.push(message);
+            return None;
+        }
+        let send_queue = self.clone();
+        Some(Box::pin(async move {
+            send_queue.wait_for_room().await;
+            send_queue.push(message);
+        }))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rmcp::model::{NumberOrString, ProgressToken};
     use tokio::io::AsyncReadExt;
+
+    fn message(text: impl Into<String>, kind: QueuedKind) -> OutgoingMessage {
+        let kind = match kind {
+            QueuedKind::Response => OutgoingKind::Answer { id: None, error: None },
+            QueuedKind::Progress => OutgoingKind::Progress(ProgressToken(NumberOrString::Number(1))),
+            QueuedKind::Any => OutgoingKind::Notification { origin: None },
+        };
+        OutgoingMessage { json: format!("\"{}\"", text.into()).into(), kind }
+    }
 
     fn send_queue(buffer: usize) -> (Arc<SendQueue>, tokio::io::DuplexStream) {
         let (near, far) = tokio::io::duplex(buffer);
@@ -281,11 +294,10 @@ mod tests {
             let mut sink = vec![0; 1024 * 1024];
             while far.read(&mut sink).await.unwrap() > 0 {}
         });
-        let large =
-            serde_json::value::RawValue::from_string(format!("\"{}\"", "x".repeat(MAX_QUEUED_BYTES - 16))).unwrap();
+        let large = message("x".repeat(MAX_QUEUED_BYTES - 16), QueuedKind::Any);
         for _ in 0..100 {
-            send_queue.push(&large, QueuedKind::Any);
-            send_queue.push(&"more than is full", QueuedKind::Any);
+            send_queue.push(large.clone());
+            send_queue.push(message("more than is full", QueuedKind::Any));
             tokio::time::timeout(Duration::from_secs(20), send_queue.wait_for_room())
                 .await
                 .expect("there is never any room");
@@ -297,9 +309,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn answer_is_delayed_after_progress() {
         let (send_queue, mut far) = send_queue(64 * 1024);
-        send_queue.push(&"progress", QueuedKind::Progress);
-        send_queue.push(&"answer", QueuedKind::Response);
-        send_queue.push(&"next", QueuedKind::Response);
+        send_queue.push(message("progress", QueuedKind::Progress));
+        send_queue.push(message("answer", QueuedKind::Response));
+        send_queue.push(message("next", QueuedKind::Response));
         let mut read = [0; 64];
         let count = far.read(&mut read).await.unwrap();
         assert_eq!(&read[..count], b"\"progress\"\n");
@@ -316,7 +328,7 @@ mod tests {
             ("pb", QueuedKind::Progress),
             ("b", QueuedKind::Response),
         ] {
-            send_queue.push(&text, kind);
+            send_queue.push(message(text, kind));
         }
         for expected in ["\"pa\"\n", "\"a\"\n\"pb\"\n", "\"b\"\n"] {
             let mut read = [0; 64];
@@ -330,7 +342,7 @@ mod tests {
         let (near, _far) = tokio::io::duplex(16);
         let (caller, abort) = (Arc::<Caller>::default(), CancellationToken::new());
         let (send_queue, task) = SendQueue::spawn(near, &caller, Redactors::default(), abort.clone());
-        send_queue.push(&"x".repeat(MAX_QUEUED_BYTES), QueuedKind::Response);
+        send_queue.push(message("x".repeat(MAX_QUEUED_BYTES), QueuedKind::Response));
         assert!(send_queue.is_full());
         send_queue.finish(task, Duration::from_millis(10)).await;
         assert_eq!((caller.held(), send_queue.is_full(), abort.is_cancelled()), (0, false, true));
@@ -339,7 +351,7 @@ mod tests {
     #[tokio::test]
     async fn queued_bytes_are_reserved_until_written() {
         let (send_queue, mut far) = send_queue(16);
-        send_queue.push(&"x".repeat(1000), QueuedKind::Response);
+        send_queue.push(message("x".repeat(1000), QueuedKind::Response));
         assert_eq!(send_queue.reservation.bytes(), 1003);
         let mut read = vec![0; 1003];
         far.read_exact(&mut read).await.unwrap();

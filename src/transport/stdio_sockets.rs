@@ -1,16 +1,22 @@
-//! Standard input and output as non-blocking sockets, without a thread for each read and write.
+//! Standard input and output without a thread for each read and write, where they are sockets or pipes.
 //!
-//! rmcp reopens pipes to make them non-blocking. Hosts that run on Node pass sockets, which can be made non-blocking as
-//! they are: the other ends belong to the host alone.
+//! Hosts that run on Node pass sockets, which can be made non-blocking as they are: the other ends belong to the host
+//! alone. Pipes are shared with other programs, so they are opened once more.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{FileType, fstat};
-use tokio::net::UnixStream;
+use tokio::net::{UnixStream, unix::pipe};
 
 /// Returns both, where both are sockets.
 pub(super) fn stdio_sockets() -> Option<(UnixStream, UnixStream)> {
     Some((unix_socket(std::io::stdin().as_fd())?, unix_socket(std::io::stdout().as_fd())?))
+}
+
+/// Opens both once more, where both are pipes and the system has a path for them, as Linux does.
+pub(super) fn stdio_pipes() -> Option<(pipe::Receiver, pipe::Sender)> {
+    let reader = pipe::OpenOptions::new().open_receiver("/proc/self/fd/0").ok()?;
+    Some((reader, pipe::OpenOptions::new().open_sender("/proc/self/fd/1").ok()?))
 }
 
 fn unix_socket(fd: BorrowedFd<'_>) -> Option<UnixStream> {

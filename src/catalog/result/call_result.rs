@@ -12,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 use crate::action::{Checkpoint, McpClient, NoClient};
 use crate::budget::{Budget, Reservation};
 use crate::catalog::listing::{Annotations, Object, ResourceListing};
-use crate::catalog::result::arrival_order::ArrivalTurn;
 use crate::value_types::{CacheScope, Role};
 use crate::world::World;
 
@@ -31,22 +30,12 @@ pub struct CallContext {
     pub may_detach: bool,
     /// What the request holds of the memory that all callers share.
     pub memory: Arc<Reservation>,
-    /// Its place among the calls of its peer.
-    pub arrival_turn: Option<Arc<ArrivalTurn>>,
 }
 
 impl CallContext {
     /// A call that `cancel` ends, whose actions happen in `world`, without a client.
     pub fn new(cancel: CancellationToken, world: Arc<dyn World>) -> CallContext {
-        CallContext {
-            cancel,
-            world,
-            client: None,
-            checkpoint: None,
-            may_detach: false,
-            memory: Arc::default(),
-            arrival_turn: None,
-        }
+        CallContext { cancel, world, client: None, checkpoint: None, may_detach: false, memory: Arc::default() }
     }
 
     /// The client that called; without one, a client that answers nothing.

@@ -91,7 +91,7 @@ impl CallLimit {
         }
     }
 
-    /// Admits a call to the tool `name` after those of its peer that arrived before, or when it is its turn in the queue.
+    /// Admits a call to the tool `name`, or when it is its turn in the queue.
     ///
     /// # Errors
     /// A limit is reached, or the time of the call ends in the queue.
@@ -101,13 +101,8 @@ impl CallLimit {
         entry_context: &EntryContext<'_>,
         timeout: Duration,
     ) -> Result<ConcurrencyPermit, Refusal> {
-        let arrival_turn = entry_context.call.arrival_turn.as_deref();
-        if let Some(arrival_turn) = arrival_turn {
-            entry_context.call.cancel.run_until_cancelled(arrival_turn.wait_for_earlier()).await;
-        }
         // A resumed call was admitted before.
         let admission = self.acquire(name, entry_context.checkpoint.is_none());
-        arrival_turn.inspect(|turn| turn.leave());
         let queued = match admission.map_err(|message| Refusal::new(RefusalKind::LimitReached, message))? {
             Admission::Running(permit) => return Ok(permit),
             Admission::Waiting(queued) => queued,

@@ -1,21 +1,20 @@
 //! `Accept`: which of MCP's two media types a client takes (RFC 9110, 12.5.1), and answers in the one that it takes.
 
 use axum::{
-    body::{Body, Bytes},
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, StatusCode, header},
     response::Response,
 };
-use futures_util::StreamExt;
-use serde::Deserialize;
-use serde_json::{Value, json};
 
-use super::{redact::is_event_stream, response::text_response, session::HttpSession};
+use crate::server::{OutgoingKind, OutgoingMessage};
+
+use super::{
+    event_channel::{EventPayload, EventReader},
+    response::{json_response, text_response},
+    session::HttpSession,
+};
 
 const JSON: &str = "application/json";
 const EVENT_STREAM: &str = "text/event-stream";
-
-/// Both, as rmcp wants it of every client.
-const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// What a client takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,79 +70,27 @@ impl Accepted {
         text_response(StatusCode::NOT_ACCEPTABLE, format!("not acceptable: the answer is {types}\n"))
     }
 
-    /// The header in words that rmcp knows.
-    pub(super) fn normalize(headers: &mut HeaderMap) {
-        headers.insert(header::ACCEPT, BOTH);
-    }
-
-    /// A response in the type that the client takes; `session` is where it was asked.
-    pub(super) async fn convert(self, response: Response, session: Option<&HttpSession>) -> Response {
-        let is_stream = is_event_stream(response.headers());
-        if is_stream && !self.event_stream {
-            return stream_to_json(response, session).await;
-        }
-        if !is_stream && !self.json && response.status() == StatusCode::OK {
-            return json_to_stream(response).await;
-        }
-        response
-    }
-}
-
-/// What tells apart the messages of a stream.
-#[derive(Deserialize)]
-struct StreamedMessage {
-    #[serde(default)]
-    id: Value,
-    method: Option<String>,
-}
-
-/// The answer that a stream ends with. Notifications before it are for clients that take streams alone, and so are
-/// questions, which get an error.
-async fn stream_to_json(response: Response, session: Option<&HttpSession>) -> Response {
-    let (mut parts, body) = response.into_parts();
-    let (mut pieces, mut read) = (body.into_data_stream(), Vec::new());
-    while let Some(Ok(piece)) = pieces.next().await {
-        read.extend_from_slice(&piece);
-        while let Some(end) = read.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = read.drain(..=end).collect();
-            let Some(data) = line.strip_prefix(b"data:").map(<[u8]>::trim_ascii).filter(|data| !data.is_empty()) else {
-                continue;
-            };
-            match serde_json::from_slice::<StreamedMessage>(data) {
-                Ok(StreamedMessage { method: Some(_), id }) if !id.is_null() => refuse_question(&id, session),
-                Ok(StreamedMessage { method: Some(_), .. }) => {}
-                // It has no method, or is the list of a batch.
-                _ => {
-                    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
-                    return Response::from_parts(parts, Body::from(Bytes::copy_from_slice(data)));
+    /// The answer that a stream ends with, for a client that takes no streams. What comes before it is for others:
+    /// questions get an error.
+    pub(super) async fn read_answer(self, mut reader: EventReader, session: &HttpSession) -> Response {
+        while let Some(event) = reader.next().await {
+            match &event.payload {
+                EventPayload::Message(OutgoingMessage { kind: OutgoingKind::Question { id, .. }, .. }) => {
+                    session.refuse_question(id);
                 }
+                EventPayload::Message(message) if !message.is_answer() => {}
+                answer => return json_response(StatusCode::OK, answer.json()),
             }
         }
+        // The request was cancelled, or the session has ended.
+        text_response(StatusCode::ACCEPTED, "")
     }
-    // The request was cancelled, or the session has ended.
-    text_response(StatusCode::ACCEPTED, "")
-}
-
-fn refuse_question(id: &Value, session: Option<&HttpSession>) {
-    let message = "the client cannot be asked: it does not accept `text/event-stream`";
-    let answer = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32603, "message": message } });
-    if let Some(session) = session {
-        let _ = session.receive(answer.to_string().as_bytes());
-    }
-}
-
-async fn json_to_stream(response: Response) -> Response {
-    let (mut parts, body) = response.into_parts();
-    parts.headers.remove(header::CONTENT_LENGTH);
-    let Ok(json) = axum::body::to_bytes(body, usize::MAX).await else {
-        return Response::from_parts(parts, Body::empty());
-    };
-    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
-    Response::from_parts(parts, Body::from([b"event: message\ndata: ", &*json, b"\n\n"].concat()))
 }
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
 
     #[test]

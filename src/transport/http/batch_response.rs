@@ -1,58 +1,60 @@
-//! Batches over Streamable HTTP, which rmcp does not read.
+//! Batches over Streamable HTTP.
 
 use std::sync::Arc;
 
 use axum::{
-    body::{Body, Bytes},
     http::{HeaderMap, StatusCode},
     response::Response,
 };
+use futures_util::{StreamExt, stream};
 
-use crate::budget::{Reservation, block_if_large};
-use crate::transport::{batch, message::MessageError};
+use crate::{
+    budget::block_if_large,
+    transport::{batch, message::MessageError},
+};
 
 use super::{
     HttpServer,
+    accept::Accepted,
     event_channel::{Event, EventPayload},
     event_stream, is_sessionless,
-    response::{build_response, error_response, text_response},
-    session::SESSION_ID_HEADER,
+    post::session_not_found,
+    response::{error_response, json_response, text_response},
+    session::{HttpSession, SESSION_ID_HEADER},
 };
 
 /// Answers a batch: in one list, once the last request is answered, or as a stream if other messages come first.
 pub(super) async fn respond_to_batch(
     http_server: &HttpServer,
     headers: &HeaderMap,
-    bytes: Bytes,
-    reservation: Arc<Reservation>,
+    session: Option<Arc<HttpSession>>,
+    bytes: &[u8],
+    accepted: Accepted,
 ) -> Response {
-    let refuse =
-        |message: &'static str| error_response(StatusCode::BAD_REQUEST, &MessageError::invalid_request(None, message));
-    if let Err(error) = block_if_large(bytes.len() as u64, || batch::parse_batch(&bytes).map(drop)) {
-        return error_response(StatusCode::BAD_REQUEST, &error);
+    if let Err(error) = block_if_large(bytes.len() as u64, || batch::parse_batch(bytes).map(drop)) {
+        return error_response(StatusCode::BAD_REQUEST, error);
     }
-    let session = headers.get(SESSION_ID_HEADER).map(|id| id.to_str().unwrap_or_default());
-    let Some(session) = session.filter(|_| !is_sessionless(headers)) else {
-        return refuse("batches are only supported in sessions of version 2025-03-26; send each message on its own");
-    };
-    let Some(session) = http_server.sessions.find(session, false) else {
-        return text_response(StatusCode::NOT_FOUND, "Not Found: Session not found");
-    };
-    let received = session.receive(&bytes);
-    // Each of its messages has its own reservation.
-    drop((bytes, reservation));
-    let mut reader = match received {
+    if is_sessionless(headers) || !headers.contains_key(SESSION_ID_HEADER) {
+        let message = "batches are only supported in sessions of version 2025-03-26; send each message on its own";
+        return error_response(StatusCode::BAD_REQUEST, MessageError::invalid_request(None, message));
+    }
+    let Some(session) = session else { return session_not_found() };
+    let mut reader = match session.receive(bytes) {
         Ok(Some(reader)) => reader,
         Ok(None) => return text_response(StatusCode::ACCEPTED, ""),
-        Err(error) => return error_response(StatusCode::BAD_REQUEST, &error),
+        Err(error) => return error_response(StatusCode::BAD_REQUEST, error),
     };
+    if !accepted.event_stream {
+        return accepted.read_answer(reader, &session).await;
+    }
     match reader.next().await {
-        Some(Event { payload: EventPayload::Batch(responses), bytes, .. }) => {
-            let body = block_if_large(bytes, || serde_json::to_vec(&*responses)).unwrap_or_default();
-            build_response(StatusCode::OK, "application/json", Body::from(body))
+        Some(Event { payload: payload @ EventPayload::Batch(_), bytes, .. }) if accepted.json => {
+            json_response(StatusCode::OK, block_if_large(bytes, || payload.json()))
         }
         Some(event) => {
-            event_stream::event_stream_response(event_stream::encode_event(&event), reader, http_server.keep_alive, ())
+            let first = event_stream::encode_event(&event);
+            let events = stream::iter([first]).chain(event_stream::read_events(reader));
+            event_stream::event_stream_response(events, http_server.keep_alive)
         }
         // All requests were cancelled, or the session has ended.
         None => text_response(StatusCode::ACCEPTED, ""),

@@ -3,19 +3,15 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
-use rmcp::{
-    RoleServer,
-    model::{JsonRpcMessage, ServerNotification},
-    service::TxJsonRpcMessage,
-};
-use serde::Serialize;
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     budget::{Caller, MemoryPool, Reservation, SMALL_RESERVATION_BYTES},
-    transport::batch::{self, BatchResponse},
+    server::OutgoingMessage,
+    transport::batch,
 };
 
 /// How many events are kept that were read already, and for how long after the last. What is large is let go when it
@@ -34,18 +30,11 @@ const MAX_UNREAD_EVENTS: usize = 64;
 const SPARE_PARTS: u64 = 4;
 
 /// The payload of an event.
-#[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone)]
 pub(super) enum EventPayload {
-    Message(Arc<TxJsonRpcMessage<RoleServer>>),
+    Message(OutgoingMessage),
     /// The answers to a batch.
-    Batch(Arc<Vec<BatchResponse>>),
-}
-
-impl EventPayload {
-    pub(super) fn message(message: TxJsonRpcMessage<RoleServer>) -> EventPayload {
-        EventPayload::Message(Arc::new(message))
-    }
+    Batch(Arc<Vec<OutgoingMessage>>),
 }
 
 /// A stored event, and its reservations.
@@ -279,48 +268,27 @@ pub(super) fn parse_event_id(id: &str) -> Option<(u64, u64)> {
 }
 
 impl EventPayload {
+    /// Its JSON.
+    pub(super) fn json(&self) -> Bytes {
+        match self {
+            EventPayload::Message(message) => message.json.clone(),
+            EventPayload::Batch(responses) => batch::responses_to_json(responses).into(),
+        }
+    }
+
     fn answer_count(&self) -> usize {
         match self {
-            EventPayload::Message(message) => usize::from(batch::answered_request(message).is_some()),
+            EventPayload::Message(message) => usize::from(message.is_answer()),
             EventPayload::Batch(responses) => responses.len(),
         }
     }
 
     /// Whether both announce the same change, which is sent once.
     fn is_same_change(&self, other: &EventPayload) -> bool {
-        match (self.change_notification(), other.change_notification()) {
-            (Some(one), Some(other)) => {
-                std::mem::discriminant(one) == std::mem::discriminant(other) && updated_uri(one) == updated_uri(other)
-            }
+        match (self, other) {
+            (EventPayload::Message(one), EventPayload::Message(other)) => one.is_same_change(other),
             _ => false,
         }
-    }
-
-    fn change_notification(&self) -> Option<&ServerNotification> {
-        use ServerNotification as N;
-        match self {
-            EventPayload::Message(message) => match &**message {
-                JsonRpcMessage::Notification(notification) => Some(&notification.notification),
-                _ => None,
-            },
-            EventPayload::Batch(_) => None,
-        }
-        .filter(|notification| {
-            matches!(
-                notification,
-                N::ToolListChangedNotification(_)
-                    | N::PromptListChangedNotification(_)
-                    | N::ResourceListChangedNotification(_)
-                    | N::ResourceUpdatedNotification(_)
-            )
-        })
-    }
-}
-
-fn updated_uri(notification: &ServerNotification) -> Option<&str> {
-    match notification {
-        ServerNotification::ResourceUpdatedNotification(updated) => Some(&updated.params.uri),
-        _ => None,
     }
 }
 
@@ -385,11 +353,11 @@ mod tests {
 
     fn payload(number: u64) -> EventPayload {
         let id = RequestId::Number(i64::try_from(number).unwrap());
-        EventPayload::Message(Arc::new(JsonRpcMessage::error(ErrorData::internal_error("m", None), Some(id))))
+        EventPayload::Message(OutgoingMessage::error(Some(id), &ErrorData::internal_error("m", None)))
     }
 
     fn number(event: &Event) -> u64 {
-        serde_json::to_value(&event.payload).unwrap()["id"].as_u64().unwrap()
+        serde_json::from_slice::<serde_json::Value>(&event.payload.json()).unwrap()["id"].as_u64().unwrap()
     }
 
     #[derive(Debug, Clone)]

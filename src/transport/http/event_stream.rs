@@ -1,4 +1,4 @@
-//! Writes `text/event-stream` responses where rmcp does not.
+//! Writes `text/event-stream` responses.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::Response,
 };
-use futures_util::{StreamExt, stream};
+use futures_util::{Stream, StreamExt, stream};
 
 use crate::budget::block_if_large;
 
@@ -16,24 +16,22 @@ use super::{
     response::build_response,
 };
 
-/// A response that is a stream: `first`, then what `reader` reads. A comment is sent after each `keep_alive` without
-/// events. `guard` is dropped with the stream.
-pub(super) fn event_stream_response<H: Send + 'static>(
-    first: Bytes,
-    reader: EventReader,
+/// After how long a client may come again whose stream broke off.
+const RECONNECT_DELAY: Duration = Duration::from_secs(3);
+
+/// A response of these events. A comment is sent after each `keep_alive` without one.
+pub(super) fn event_stream_response(
+    events: impl Stream<Item = Bytes> + Send + 'static,
     keep_alive: Duration,
-    guard: H,
 ) -> Response {
-    let rest = stream::unfold((reader, guard), move |(mut reader, guard)| async move {
-        let piece = match tokio::time::timeout(keep_alive, reader.next()).await {
-            Ok(event) => encode_event(&event?),
+    let pieces = stream::unfold(Box::pin(events), move |mut events| async move {
+        let piece = match tokio::time::timeout(keep_alive, events.next()).await {
+            Ok(event) => event?,
             Err(_) => Bytes::from_static(b": \n\n"),
         };
-        Some((piece, (reader, guard)))
+        Some((Ok::<Bytes, Infallible>(piece), events))
     });
-    let pieces = stream::once(async move { first }).chain(rest);
-    let mut response =
-        build_response(StatusCode::OK, "text/event-stream", Body::from_stream(pieces.map(Ok::<Bytes, Infallible>)));
+    let mut response = build_response(StatusCode::OK, "text/event-stream", Body::from_stream(pieces));
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     // What nginx asks for not to hold pieces back.
@@ -41,10 +39,25 @@ pub(super) fn event_stream_response<H: Send + 'static>(
     response
 }
 
+/// What a reader reads.
+pub(super) fn read_events(reader: EventReader) -> impl Stream<Item = Bytes> + Send + 'static {
+    stream::unfold(reader, |mut reader| async move { Some((encode_event(&reader.next().await?), reader)) })
+}
+
+/// An empty event with which a stream begins since 2025-11-25, so that a client knows where to go on; to one of an older
+/// version it is a message that cannot be read.
+pub(super) fn priming_event(reader: &EventReader) -> Bytes {
+    let delay = RECONNECT_DELAY.as_millis();
+    Bytes::from(format!("id: {}\nretry: {delay}\ndata: \n\n", reader.last_event_id()))
+}
+
 /// An event as it is written.
 pub(super) fn encode_event(event: &Event) -> Bytes {
-    block_if_large(event.bytes, || {
-        let data = serde_json::to_string(&event.payload).unwrap_or_default();
-        Bytes::from(format!("event: message\nid: {}\ndata: {data}\n\n", event.id))
-    })
+    block_if_large(event.bytes, || encode_message(&event.payload.json(), Some(&event.id)))
+}
+
+/// A message as an event, with the id from which a client may go on.
+pub(super) fn encode_message(json: &[u8], id: Option<&str>) -> Bytes {
+    let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
+    [b"event: message\n", id.as_bytes(), b"data: ", json, b"\n\n"].concat().into()
 }

@@ -1,10 +1,8 @@
 //! Tracks whether the client of a session is alive, by pings and streams.
 
-use rmcp::{
-    RoleServer,
-    model::{JsonRpcMessage, PingRequest, RequestId, ServerRequest},
-    service::TxJsonRpcMessage,
-};
+use rmcp::model::{PingRequest, RequestId, ServerRequest};
+
+use crate::server::OutgoingMessage;
 
 /// The ids of our own requests begin with it; the handler's are numbers.
 const PING_ID_PREFIX: &str = "folio-ping-";
@@ -40,14 +38,14 @@ impl Liveness {
     }
 
     /// The next ping; `None` if the last one is unanswered.
-    pub(super) fn next_ping(&mut self) -> Option<TxJsonRpcMessage<RoleServer>> {
+    pub(super) fn next_ping(&mut self) -> Option<OutgoingMessage> {
         if self.is_ping_pending {
             return None;
         }
         self.is_ping_pending = true;
         self.sent += 1;
         let id = RequestId::String(format!("{PING_ID_PREFIX}{}", self.sent).into());
-        Some(JsonRpcMessage::request(ServerRequest::PingRequest(PingRequest::default()), id))
+        Some(OutgoingMessage::question(id, ServerRequest::PingRequest(PingRequest::default())))
     }
 
     /// Whether a response answers a request of ours, which the handler must not see.

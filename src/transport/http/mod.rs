@@ -1,7 +1,7 @@
 //! Streamable HTTP: sessions for versions up to 2025-11-25 and sessionless requests for 2026-07-28 at one endpoint, and
 //! optionally HTTP+SSE of 2024-11-05 (`sse`).
 //!
-//! rmcp parses requests. Access checks, message errors, sessions, batches and shutdown are done here.
+//! `post` reads messages; a request is answered in its `session`, or as a `single_request`.
 
 mod accept;
 mod batch_response;
@@ -14,19 +14,20 @@ mod event_stream;
 mod access_guard;
 mod dev_page;
 mod health;
+mod post;
+mod single_request;
+mod standard_headers;
 mod liveness;
 mod redact;
 mod response;
 mod token_revocation;
 mod session;
-mod session_transport;
 mod sessions;
 mod sse;
 mod streams;
 
 use std::{
-    borrow::Cow,
-    future::{pending, poll_fn},
+    future::pending,
     io,
     net::{IpAddr, SocketAddr},
     pin::pin,
@@ -35,51 +36,38 @@ use std::{
 };
 
 use axum::{
-    body::{Body, Bytes},
     extract::Request,
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     response::Response,
 };
 use futures_util::{
-    FutureExt,
+    FutureExt, StreamExt,
     future::{FusedFuture, join},
+    stream,
 };
 use http_body::Body as _;
-use rmcp::{
-    model::{ClientRequest, JsonRpcMessage, ProtocolVersion},
-    transport::{StreamableHttpServerConfig, StreamableHttpService},
-};
+use rmcp::model::ProtocolVersion;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::{Caller, Reservation, block_if_large};
 use crate::catalog::{Catalog, HttpAccess, HttpServingMode};
-use crate::diagnostic::bytes_without_byte_order_mark;
-use crate::server::{ConnectionHandler, SharedServer, is_session_method, params_error};
+use crate::server::SharedServer;
+use crate::spec_version::SpecVersion;
 
 pub use self::dev_page::DevPage;
 
 use self::{
     accept::Accepted,
     access_guard::AccessGuard,
-    body::BodyError,
     connection::HttpConnection,
     connections::Connections,
     health::answer_health_check,
-    response::{
-        RefusedMessage, add_cors_headers, denied_response, error_response, other_path_response, text_response,
-        too_many_sessions,
-    },
+    response::{add_cors_headers, denied_response, method_not_allowed, other_path_response, text_response},
     session::{HttpSession, SESSION_ID_HEADER},
     sessions::Sessions,
     sse::SsePaths,
 };
-use super::{
-    STOP_TIMEOUT, batch, log_abandoned_calls,
-    message::{self, Incoming, MessageError, MessageKind},
-    normalize::normalize,
-    peer_state,
-};
+use super::{STOP_TIMEOUT, log_abandoned_calls};
 
 /// How long clients may take to read what was answered before the server stops.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(250);
@@ -261,17 +249,24 @@ struct HttpServer {
     shared_server: SharedServer,
     guard: AccessGuard,
     sessions: Arc<Sessions>,
-    service: StreamableHttpService<ConnectionHandler, Sessions>,
     keep_alive: Duration,
     page: Option<DevPage>,
     /// Cancelled when the server stops.
     stop: CancellationToken,
+    /// Cancelled when nothing is answered any more.
+    shutdown: CancellationToken,
 }
 
 impl HttpServer {
     /// Who may send requests.
     fn access<'a>(&'a self, catalog: &'a Catalog) -> &'a HttpAccess {
         self.page.as_ref().map_or(&catalog.http_settings().access, |page| &page.access)
+    }
+
+    /// The session that a request names, if it lives.
+    fn session_of(&self, headers: &HeaderMap) -> Option<Arc<HttpSession>> {
+        let id = headers.get(SESSION_ID_HEADER)?.to_str().ok()?;
+        self.sessions.find(id, false)
     }
 
     fn new(
@@ -282,24 +277,12 @@ impl HttpServer {
     ) -> HttpServer {
         let options = &bound.options;
         let sessions = Arc::new(Sessions::new(shared_server.clone(), options, shutdown.clone()));
-        // Hosts and origins are checked for every path, before anything else.
-        let config = StreamableHttpServerConfig::default()
-            .with_json_response(true)
-            .with_legacy_session_mode(true)
-            .with_sse_keep_alive(Some(options.keep_alive))
-            .with_sse_retry(None)
-            .with_max_request_body_bytes(body::MAX_BODY_BYTES)
-            .with_cancellation_token(shutdown)
-            .disable_allowed_hosts()
-            .disable_allowed_origins();
-        let connecting = shared_server.clone();
-        let connect = move || Ok(connecting.connect());
         HttpServer {
             path: options.path.clone(),
             sse: options.sse.then(|| SsePaths::for_endpoint(&options.path)),
             guard: AccessGuard::new(bound.address, bound.needs_token()).with_links(options.page.is_some()),
             shared_server: shared_server.clone(),
-            service: StreamableHttpService::new(connect, sessions.clone(), config),
+            shutdown,
             sessions,
             keep_alive: options.keep_alive,
             page: options.page.clone(),
@@ -352,100 +335,65 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
 }
 
 async fn handle_mcp(http_server: &HttpServer, connection: &HttpConnection, request: Request) -> Response {
-    let (mut parts, body) = request.into_parts();
+    let (parts, body) = request.into_parts();
     let accepted = Accepted::from_headers(&parts.headers);
-    if let Some(refused) = refuse_media_types(&parts, accepted) {
-        return refused;
-    }
-    Accepted::normalize(&mut parts.headers);
-    let session = parts.headers.get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok());
-    let session = session.and_then(|id| http_server.sessions.find(id, false));
-    if parts.method == Method::POST {
-        let posted = PostedRequest { parts, accepted, session: session.as_deref() };
-        let response = handle_post(http_server, connection, posted, body).await;
-        return accepted.convert(response, session.as_deref()).await;
-    }
-    let is_delete = parts.method == Method::DELETE;
-    let response = http_server.service.handle(Request::from_parts(parts, Body::empty())).await;
-    // rmcp says 202 to the end of a session, which the Python SDK takes for a failure.
-    match is_delete && response.status() == StatusCode::ACCEPTED {
-        true if session.is_some() => text_response(StatusCode::NO_CONTENT, ""),
-        true => text_response(StatusCode::NOT_FOUND, "Not Found: Session not found"),
-        false => response.map(Body::new),
-    }
-}
-
-/// Refuses a request whose types or codings are not those of MCP.
-fn refuse_media_types(parts: &http::request::Parts, accepted: Accepted) -> Option<Response> {
     match parts.method {
         Method::POST if !accepted.json && !accepted.event_stream => {
-            Some(Accepted::refusal("application/json or text/event-stream"))
+            Accepted::refusal("application/json or text/event-stream")
         }
-        Method::POST => refuse_body_type(&parts.headers),
-        Method::GET if !accepted.event_stream => Some(Accepted::refusal("text/event-stream")),
-        _ => None,
+        Method::POST => match refuse_body_type(&parts.headers) {
+            Some(refused) => refused,
+            None => post::handle_post(http_server, connection, parts, body, accepted).await,
+        },
+        Method::GET if !accepted.event_stream => Accepted::refusal("text/event-stream"),
+        Method::GET => open_stream(http_server, &parts.headers),
+        Method::DELETE => end_session(http_server, &parts.headers),
+        _ => method_not_allowed("GET, POST, DELETE"),
     }
 }
 
-/// A request that carries a message: its head, and where it is sent.
-struct PostedRequest<'a> {
-    parts: http::request::Parts,
-    accepted: Accepted,
-    session: Option<&'a HttpSession>,
+/// The session that a `GET` or `DELETE` means.
+fn require_session(http_server: &HttpServer, headers: &HeaderMap) -> Result<Arc<HttpSession>, Response> {
+    let version = protocol_version(headers).unwrap_or_default();
+    if is_sessionless(headers) {
+        return Err(method_not_allowed("POST"));
+    }
+    if !version.is_empty() && !ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version) {
+        let message = format!("Bad Request: Unsupported MCP-Protocol-Version: {version}");
+        return Err(text_response(StatusCode::BAD_REQUEST, message));
+    }
+    if !headers.contains_key(SESSION_ID_HEADER) {
+        return Err(text_response(StatusCode::BAD_REQUEST, "Bad Request: Session ID is required"));
+    }
+    http_server.session_of(headers).ok_or_else(post::session_not_found)
 }
 
-async fn handle_post(
-    http_server: &HttpServer,
-    connection: &HttpConnection,
-    PostedRequest { mut parts, accepted, session }: PostedRequest<'_>,
-    body: Body,
-) -> Response {
-    let caller = session.map_or(connection.caller(), HttpSession::caller);
-    let (bytes, reservation) = match read_admitted(body, connection, caller).await {
-        Ok(admitted) => admitted,
-        Err(response) => return response,
+/// Opens the stream of what belongs to no request, or one that broke off.
+fn open_stream(http_server: &HttpServer, headers: &HeaderMap) -> Response {
+    let session = match require_session(http_server, headers) {
+        Ok(session) => session,
+        Err(refused) => return refused,
     };
-    let bytes = normalized_body(&bytes);
-    if batch::is_batch(&bytes) {
-        return batch_response::respond_to_batch(http_server, &parts.headers, bytes, reservation).await;
-    }
-    let check = || check_message(http_server, &parts.headers, accepted, &bytes);
-    if let Err(refused) = block_if_large(bytes.len() as u64, check) {
-        return refused.response();
-    }
-    parts.extensions.insert(reservation.clone());
-    let mut handled = Box::pin(http_server.service.handle(Request::from_parts(parts, Body::from(bytes))));
-    let handled = poll_fn(|context| block_if_large(reservation.bytes(), || handled.as_mut().poll(context)));
-    let mut response = handled.await.map(Body::new);
-    response.extensions_mut().insert(reservation);
-    response
+    let last_event = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let reader = match last_event {
+        Some(id) => event_channel::parse_event_id(id).and_then(|(channel, after)| session.resume(channel, after)),
+        None => session.listen(),
+    };
+    // A stream that is gone is over: of an error, browsers would try again and again.
+    let Some(reader) = reader else { return event_stream::event_stream_response(stream::empty(), http_server.keep_alive) };
+    let has_priming = session.version().is_some_and(|version| version >= SpecVersion::V2025_11_25);
+    let priming = has_priming.then(|| event_stream::priming_event(&reader));
+    let events = stream::iter(priming).chain(event_stream::read_events(reader));
+    event_stream::event_stream_response(events, http_server.keep_alive)
 }
 
-/// Reads a body to its end, and waits for room for its message before anybody parses it.
-async fn read_admitted(
-    body: Body,
-    connection: &HttpConnection,
-    caller: &Arc<Caller>,
-) -> Result<(Bytes, Arc<Reservation>), Response> {
-    let reservation = Arc::new(caller.reserve(0));
-    let bytes = body::read_body(body, connection.limits().body_timeout, &reservation).await;
-    let bytes = bytes.map_err(|unread| unread.response())?;
-    connection.message_arrived();
-    let too_large =
-        |message: String| error_response(StatusCode::PAYLOAD_TOO_LARGE, &MessageError::invalid_request(None, message));
-    let size = block_if_large(bytes.len() as u64, || peer_state::checked_size(&bytes, caller.pool()));
-    let size = size.map_err(too_large)?;
-    body::admit(size, &reservation).await.map_err(|busy| BodyError::Busy(busy).response())?;
-    Ok((bytes, reservation))
-}
-
-/// A body as it is parsed, by rmcp too.
-fn normalized_body(bytes: &Bytes) -> Bytes {
-    let bare = bytes_without_byte_order_mark(bytes);
-    match normalize(bare) {
-        Cow::Borrowed(_) => bytes.slice_ref(bare),
-        Cow::Owned(normal) => normal.into(),
+fn end_session(http_server: &HttpServer, headers: &HeaderMap) -> Response {
+    if let Err(refused) = require_session(http_server, headers) {
+        return refused;
     }
+    let id = headers.get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok()).unwrap_or_default();
+    http_server.sessions.end(id);
+    text_response(StatusCode::NO_CONTENT, "")
 }
 
 /// Refuses a body that is not JSON as it stands.
@@ -474,63 +422,4 @@ fn is_sessionless(headers: &HeaderMap) -> bool {
 
 fn protocol_version(headers: &HeaderMap) -> Option<&str> {
     headers.get("mcp-protocol-version").and_then(|value| value.to_str().ok())
-}
-
-/// Whether the method was removed from the version of the request: rmcp would start a session, or require a header.
-/// rmcp itself refuses unknown versions.
-fn is_removed_method(method: &str, headers: &HeaderMap) -> bool {
-    let is_newest = protocol_version(headers) == Some(ProtocolVersion::V_2026_07_28.as_str());
-    is_newest && is_session_method(method) || method == "initialize" && is_sessionless(headers)
-}
-
-/// Refuses what rmcp would refuse without a word that a client could show.
-fn check_message(
-    http_server: &HttpServer,
-    headers: &HeaderMap,
-    accepted: Accepted,
-    bytes: &Bytes,
-) -> Result<(), RefusedMessage> {
-    let bad = |error: MessageError| RefusedMessage(StatusCode::BAD_REQUEST, error);
-    let envelope = message::parse_envelope(bytes).map_err(bad)?;
-    let MessageKind::Request { id, method } = &envelope.kind else { return Ok(()) };
-    let (id, initialize) = (id.clone(), method == "initialize");
-    if is_removed_method(method, headers) {
-        let message = format!("unknown method `{}`", crate::diagnostic::truncate(method, 64));
-        return Err(RefusedMessage(StatusCode::NOT_FOUND, MessageError::method_not_found(id, message)));
-    }
-    if method == "subscriptions/listen" && !accepted.event_stream {
-        let error = MessageError::invalid_request(Some(id), "the answer is a stream: accept `text/event-stream`");
-        return Err(RefusedMessage(StatusCode::NOT_ACCEPTABLE, error));
-    }
-    if let Some(complaint) = untyped_error(envelope.parse(bytes).map_err(bad)?.as_ref())
-        && (initialize || !is_untyped_request(bytes))
-    {
-        return Err(bad(MessageError::invalid_params(id, complaint)));
-    }
-    let session = headers.get(SESSION_ID_HEADER).filter(|_| !is_sessionless(headers));
-    let session = session.and_then(|session| http_server.sessions.find(session.to_str().ok()?, false));
-    if session.is_some_and(|session| session.has_pending(&id)) {
-        return Err(bad(peer_state::id_in_use(&id)));
-    }
-    if initialize && !headers.contains_key(SESSION_ID_HEADER) && http_server.sessions.is_full() {
-        return Err(too_many_sessions(Some(id)));
-    }
-    Ok(())
-}
-
-/// What is wrong with the parameters of a request that is of no type.
-fn untyped_error(message: Option<&Incoming>) -> Option<String> {
-    let Some(JsonRpcMessage::Request(request)) = message else { return None };
-    let ClientRequest::CustomRequest(custom) = &request.request else { return None };
-    let complaint = params_error(&custom.method, custom.params.as_ref());
-    Some(complaint.unwrap_or_else(|| "invalid params".to_owned()))
-}
-
-/// Whether rmcp takes the message for a request that it has no type for, which the handler explains. It would take
-/// parameters that do not fit for none at all where none are needed.
-fn is_untyped_request(bytes: &[u8]) -> bool {
-    match serde_json::from_slice(bytes) {
-        Ok(Incoming::Request(request)) => matches!(request.request, ClientRequest::CustomRequest(_)),
-        _ => false,
-    }
 }

@@ -1,7 +1,7 @@
-//! Builds the responses that rmcp does not: errors, plain text and CORS headers.
+//! Builds responses: errors, JSON, plain text and CORS headers.
 
 use axum::{
-    body::Body,
+    body::{Body, Bytes},
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::Response,
 };
@@ -15,9 +15,16 @@ use super::access_guard::AccessDenial;
 pub(super) struct RefusedMessage(pub(super) StatusCode, pub(super) MessageError);
 
 impl RefusedMessage {
-    pub(super) fn response(&self) -> Response {
-        let mut response = error_response(self.0, &self.1);
-        if self.0 == StatusCode::SERVICE_UNAVAILABLE {
+    /// What cannot be taken now, or ever.
+    pub(super) fn by_code(error: MessageError) -> RefusedMessage {
+        let status = if error.is_busy() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::BAD_REQUEST };
+        RefusedMessage(status, error)
+    }
+
+    pub(super) fn response(self) -> Response {
+        let RefusedMessage(status, error) = self;
+        let mut response = error_response(status, error);
+        if status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
         }
         response
@@ -53,9 +60,18 @@ pub(super) fn other_path_response(path: &str, asked: &str) -> Response {
     text_response(status, format!("this is an MCP server; its endpoint is {path}\n"))
 }
 
-pub(super) fn error_response(status: StatusCode, error: &MessageError) -> Response {
-    let body = serde_json::to_vec(error).unwrap_or_default();
-    build_response(status, "application/json", Body::from(body))
+pub(super) fn error_response(status: StatusCode, error: MessageError) -> Response {
+    json_response(status, error.into_message().json)
+}
+
+pub(super) fn json_response(status: StatusCode, json: Bytes) -> Response {
+    build_response(status, "application/json", Body::from(json))
+}
+
+pub(super) fn method_not_allowed(allowed: &'static str) -> Response {
+    let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
+    response
 }
 
 pub(super) fn text_response(status: StatusCode, text: impl Into<String>) -> Response {

@@ -3,32 +3,33 @@
 //! Since 2025-03-26 each request has a stream for its answer and related messages; all others go to the standalone
 //! stream. In 2024-11-05 there is only the standalone stream.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use axum::http::HeaderName;
+use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
-use rmcp::{
-    RoleServer,
-    model::{GetExtensions, JsonRpcMessage, ProtocolVersion, RequestId},
-    service::TxJsonRpcMessage,
-};
-use tokio::{sync::mpsc, time::Instant};
+use rmcp::model::{ErrorData, RequestId};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    budget::{Caller, CallerKind, Reservation, serialized_size},
-    server::SharedServer,
+    budget::{Caller, CallerKind, Reservation},
+    server::{ConnectionHandler, MessageSink, OutgoingKind, OutgoingMessage, SharedServer},
+    spec_version::SpecVersion,
     transport::{
-        batch::{self, ResponseRoute},
-        message::{self, Incoming, MessageError},
-        peer_state::{PeerState, ReceivedPayload},
+        batch::AnswerRoute,
+        message::{Incoming, MessageError},
+        peer_state::{HandlerMessage, PeerState, ReceivedMessage, ReceivedPayload},
     },
 };
 
 use super::{
-    event_channel::{EventChannel, EventPayload, EventReader},
+    event_channel::{EventPayload, EventReader},
     liveness::Liveness,
-    session_transport::SessionTransport,
     streams::SessionStreams,
 };
 
@@ -39,18 +40,12 @@ pub(super) const SESSION_ID_HEADER: HeaderName = HeaderName::from_static("mcp-se
 const INITIALIZED_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct HttpSession {
-    /// Messages for the handler; bounded by the client's bytes in flight.
-    inbox: mpsc::UnboundedSender<Incoming>,
+    handler: Arc<ConnectionHandler>,
     end_token: CancellationToken,
     caller: Arc<Caller>,
     created_at: Instant,
     state: Mutex<HttpSessionState>,
 }
-
-/// The session has ended.
-#[derive(Debug, thiserror::Error)]
-#[error("session ended")]
-pub(super) struct SessionEnded;
 
 struct HttpSessionState {
     peer_state: PeerState,
@@ -62,14 +57,12 @@ struct HttpSessionState {
 }
 
 impl HttpSession {
-    /// A session, and what the handler takes for its transport.
     pub(super) fn new(
         shared_server: &SharedServer,
         is_single_stream: bool,
         end_token: CancellationToken,
-    ) -> (Arc<HttpSession>, SessionTransport) {
-        let (inbox, receiver) = mpsc::unbounded_channel();
-        let peer_state = PeerState::new(shared_server.clone(), CallerKind::Session);
+    ) -> Arc<HttpSession> {
+        let peer_state = PeerState::new(shared_server, CallerKind::Session);
         let caller = peer_state.caller().clone();
         let created_at = Instant::now();
         let state = HttpSessionState {
@@ -79,9 +72,13 @@ impl HttpSession {
             liveness: Liveness::default(),
             is_initialized: false,
         };
-        let session = Arc::new(HttpSession { inbox, end_token, caller, created_at, state: Mutex::new(state) });
-        let transport = SessionTransport { session: session.clone(), inbox: receiver };
-        (session, transport)
+        Arc::new_cyclic(|session| HttpSession {
+            handler: shared_server.connect(Arc::new(SessionSink(session.clone())), shared_server.stop_token()),
+            end_token,
+            caller,
+            created_at,
+            state: Mutex::new(state),
+        })
     }
 
     pub(super) fn has_single_stream(&self) -> bool {
@@ -98,13 +95,8 @@ impl HttpSession {
     }
 
     /// The version that was agreed on.
-    pub(super) fn version(&self) -> Option<ProtocolVersion> {
-        self.state().peer_state.version().cloned()
-    }
-
-    /// Whether a request of that id is not answered yet.
-    pub(super) fn has_pending(&self, id: &RequestId) -> bool {
-        self.state().peer_state.pending().contains(id)
+    pub(super) fn version(&self) -> Option<SpecVersion> {
+        self.handler.session_version()
     }
 
     /// Whether every request is answered.
@@ -121,6 +113,7 @@ impl HttpSession {
     /// Ends it, and with it all that is running.
     pub(super) fn end(&self) {
         self.end_token.cancel();
+        self.state().peer_state.cancel_all();
     }
 
     /// Cancelled when the session ends; cancelling it ends the session.
@@ -132,7 +125,6 @@ impl HttpSession {
     pub(super) fn is_idle(&self, idle: Duration) -> bool {
         let mut state = self.state();
         state.streams.remove_expired();
-        state.peer_state.remove_ended();
         if !state.is_initialized && self.created_at.elapsed() >= INITIALIZED_TIMEOUT {
             return true;
         }
@@ -157,82 +149,82 @@ impl HttpSession {
             return likely || !state.peer_state.pending().is_empty();
         }
         state.liveness.record_stream();
-        if state.peer_state.version().is_none() {
+        if self.version().is_none() {
             return true;
         }
         let Some(ping) = state.liveness.next_ping() else { return false };
-        state.streams.standalone().push(EventPayload::message(ping), Vec::new());
+        state.streams.standalone().push(EventPayload::Message(ping), Vec::new());
         true
     }
 
-    /// Takes a request, and returns the stream on which it is answered.
+    /// Takes a message that is read already. Returns the stream on which a request is answered.
     ///
-    /// The handler gets it before anything can be waited for: a request that is noted is always answered or cancelled.
-    pub(super) fn submit_request(&self, mut request: Incoming) -> Result<EventReader, SessionEnded> {
-        let reservation = self.message_reservation(&request);
-        let mut state = self.state();
-        state.record_message(&request);
-        let (number, channel) = state.streams.open();
-        let reader = channel.open_reader(None).ok_or(SessionEnded)?;
-        match state.peer_state.receive_parsed(&mut request, reservation) {
-            Ok(_) => {
-                state.streams.register(&request, number);
-                self.deliver(&mut state, request)?;
-            }
-            Err(error) => {
-                channel.push(EventPayload::message(error.into_message()), Vec::new());
-                state.streams.finish(number);
-            }
-        }
-        Ok(reader)
+    /// # Errors
+    /// The request cannot be taken, as its id is in use.
+    pub(super) fn receive_message(
+        self: &Arc<HttpSession>,
+        message: ReceivedMessage,
+    ) -> Result<Option<EventReader>, MessageError> {
+        self.receive_payload(ReceivedPayload::Message(message))
     }
 
-    /// What was reserved for a message when it was read.
-    fn message_reservation(&self, message: &Incoming) -> Arc<Reservation> {
-        let head = match message {
-            JsonRpcMessage::Request(request) => request.request.extensions().get::<http::request::Parts>(),
-            _ => None,
-        };
-        let reserved = head.and_then(|head| head.extensions.get::<Arc<Reservation>>());
-        reserved.cloned().unwrap_or_else(|| Arc::new(self.caller.reserve(0)))
+    /// Takes what a client has sent, a message or a batch. Returns the stream with the answers, where they have one of
+    /// their own.
+    pub(super) fn receive(self: &Arc<HttpSession>, bytes: &[u8]) -> Result<Option<EventReader>, MessageError> {
+        self.receive_payload(ReceivedPayload::parse(bytes, &self.caller)?)
     }
 
-    /// Takes a message that wants no answer.
-    pub(super) fn submit_message(&self, mut message: Incoming) -> Result<(), SessionEnded> {
-        let reservation = self.message_reservation(&message);
-        let mut state = self.state();
-        state.record_message(&message);
-        if let Ok(outcome) = state.peer_state.receive_parsed(&mut message, reservation) {
-            state.streams.push_batches(outcome.finished_batches);
-        }
-        state.release_cancelled(&message);
-        self.deliver(&mut state, message)
-    }
-
-    /// Takes what a client has sent, a message or a batch. Returns the stream with the answers to a batch, where they
-    /// have one of their own.
-    pub(super) fn receive(&self, bytes: &[u8]) -> Result<Option<EventReader>, MessageError> {
-        let payload = ReceivedPayload::parse(bytes, &self.caller)?;
+    fn receive_payload(self: &Arc<HttpSession>, payload: ReceivedPayload) -> Result<Option<EventReader>, MessageError> {
         let mut messages = VecDeque::new();
         let mut state = self.state();
-        state.last_used = Instant::now();
-        let outcome = state.peer_state.receive(payload, &mut messages)?;
-        let reader = match outcome.batch {
-            Some(batch) if !state.streams.is_single() => {
-                let (number, channel) = state.streams.open();
-                state.streams.register_batch(batch, &messages, number);
-                channel.open_reader(None)
+        state.record_activity();
+        let outcome = state.peer_state.receive(payload, self.version(), &mut messages)?;
+        let has_request = messages.iter().any(|message| matches!(message, HandlerMessage::Request(_)));
+        let reader = if (has_request || outcome.batch.is_some()) && !state.streams.is_single() {
+            let (number, channel) = state.streams.open();
+            if let Some(batch) = outcome.batch {
+                state.streams.register_batch(batch, number);
             }
-            _ => None,
+            for message in &messages {
+                if let HandlerMessage::Request(request) = message {
+                    state.streams.register(request, number);
+                }
+            }
+            channel.open_reader(None)
+        } else {
+            None
         };
         state.streams.push_batches(outcome.finished_batches);
-        for message in messages {
-            state.record_message(&message);
-            state.release_cancelled(&message);
-            // If the session has ended, its stream ends too.
-            let _ = self.deliver(&mut state, message);
-        }
+        outcome.cancelled.iter().for_each(|id| state.streams.release_request(id));
+        drop(state);
+        messages.into_iter().for_each(|message| self.handle(message));
         Ok(reader)
+    }
+
+    fn handle(self: &Arc<HttpSession>, message: HandlerMessage) {
+        self.state().record_message(&message);
+        match message {
+            HandlerMessage::Request(request) => {
+                let (session, reservation) = (self.clone(), request.reservation.clone());
+                self.handler.begin(request, move |answer| session.answer(answer, reservation));
+            }
+            HandlerMessage::Other(Incoming::Answer(id, answer)) => {
+                if !self.state().take_pong(&id) {
+                    self.handler.peer().take_answer(&id, answer);
+                }
+            }
+            HandlerMessage::Other(Incoming::Notification(notification)) => {
+                self.handler.receive_notification(&notification);
+            }
+            HandlerMessage::Other(Incoming::Request(..)) => {}
+        }
+    }
+
+    /// Answers a question that its client cannot be asked.
+    pub(super) fn refuse_question(&self, id: &RequestId) {
+        let message = "the client cannot be asked: it does not accept `text/event-stream`";
+        self.state().streams.forget_question(id);
+        self.handler.peer().take_answer(id, Err(ErrorData::internal_error(message, None)));
     }
 
     /// Begins to read what belongs to no request.
@@ -249,35 +241,19 @@ impl HttpSession {
         state.streams.get(channel)?.open_reader(Some(after))
     }
 
-    fn deliver(&self, state: &mut HttpSessionState, message: Incoming) -> Result<(), SessionEnded> {
-        if state.take_pong(&message) {
-            return Ok(());
+    /// Sends the answer to a request.
+    fn answer(&self, answer: OutgoingMessage, reservation: Arc<Reservation>) {
+        let mut state = self.state();
+        state.last_used = Instant::now();
+        let answered = answer.answered_request().cloned();
+        let channel = state.streams.route(&answer);
+        match state.peer_state.route_answer(answer, &reservation) {
+            AnswerRoute::Single(answer) => channel.push(EventPayload::Message(answer), vec![reservation]),
+            AnswerRoute::BatchFinished(batch) => state.streams.push_batches(vec![batch]),
+            AnswerRoute::Queued => {}
+            AnswerRoute::Dropped => return,
         }
-        self.inbox.send(message).map_err(|_| SessionEnded)
-    }
-
-    /// Sends a message of the handler. Returns it if it must wait until the client has read.
-    pub(super) fn send(&self, message: TxJsonRpcMessage<RoleServer>) -> Option<DelayedEvent> {
-        if batch::answered_request(&message).is_some() {
-            let mut state = self.state();
-            let channel = state.streams.route(&message);
-            state.answer(message, &channel);
-            return None;
-        }
-        let reservations = vec![Arc::new(self.caller.reserve(serialized_size(&message)))];
-        let channel = self.state().streams.route(&message);
-        let is_full = matches!(message, JsonRpcMessage::Notification(_)) && channel.is_full();
-        let payload = EventPayload::message(message);
-        if is_full {
-            return Some(DelayedEvent { channel, payload, reservations });
-        }
-        channel.push(payload, reservations);
-        None
-    }
-
-    /// Removes any request that is pending, and returns its id.
-    pub(super) fn take_any_pending(&self) -> Option<RequestId> {
-        self.state().peer_state.take_any_pending()
+        answered.iter().for_each(|id| state.streams.release_request(id));
     }
 
     fn state(&self) -> MutexGuard<'_, HttpSessionState> {
@@ -285,17 +261,31 @@ impl HttpSession {
     }
 }
 
-/// An event that waits for its reader.
-pub(super) struct DelayedEvent {
-    channel: Arc<EventChannel>,
-    payload: EventPayload,
-    reservations: Vec<Arc<Reservation>>,
+impl Drop for HttpSession {
+    fn drop(&mut self) {
+        self.end_token.cancel();
+    }
 }
 
-impl DelayedEvent {
-    pub(super) async fn push_when_read(self) {
-        self.channel.wait_for_room().await;
-        self.channel.push(self.payload, self.reservations);
+/// Where a session's handler sends messages.
+struct SessionSink(Weak<HttpSession>);
+
+impl MessageSink for SessionSink {
+    /// A notification for a reader that has much to read waits.
+    fn send(&self, message: OutgoingMessage) -> Option<BoxFuture<'static, ()>> {
+        let session = self.0.upgrade()?;
+        let reservations = vec![Arc::new(session.caller.reserve(message.bytes()))];
+        let channel = session.state().streams.route(&message);
+        let waits = !matches!(message.kind, OutgoingKind::Question { .. }) && channel.is_full();
+        let payload = EventPayload::Message(message);
+        if waits {
+            return Some(Box::pin(async move {
+                channel.wait_for_room().await;
+                channel.push(payload, reservations);
+            }));
+        }
+        channel.push(payload, reservations);
+        None
     }
 }
 
@@ -307,41 +297,15 @@ impl HttpSessionState {
     }
 
     /// Notes a message of the client; `initialize` alone does not initialize the session.
-    fn record_message(&mut self, message: &Incoming) {
+    fn record_message(&mut self, message: &HandlerMessage) {
         self.record_activity();
-        let is_initialize = matches!(message, JsonRpcMessage::Request(asked) if asked.request.method() == "initialize");
+        let is_initialize =
+            matches!(message, HandlerMessage::Request(asked) if asked.request.method() == "initialize");
         self.is_initialized |= !is_initialize;
     }
 
-    fn answer(&mut self, message: TxJsonRpcMessage<RoleServer>, channel: &EventChannel) {
-        self.last_used = Instant::now();
-        let answered = batch::answered_request(&message).cloned();
-        match self.peer_state.route_response(message) {
-            ResponseRoute::Single(answer) => {
-                channel.push(EventPayload::message(answer.message), answer.reservation.into_iter().collect());
-            }
-            ResponseRoute::BatchFinished(batch) => self.streams.push_batches(vec![batch]),
-            ResponseRoute::Queued => {}
-        }
-        if let Some(id) = answered {
-            self.streams.release_request(&id);
-        }
-    }
-
-    fn release_cancelled(&mut self, message: &Incoming) {
-        if let Some(id) = message::cancelled_request(message) {
-            self.streams.release_request(id);
-        }
-    }
-
     /// Whether a message answers a ping of ours, which is not the business of the handler's.
-    fn take_pong(&mut self, message: &Incoming) -> bool {
-        let id = match message {
-            JsonRpcMessage::Response(response) => Some(&response.id),
-            JsonRpcMessage::Error(error) => error.id.as_ref(),
-            _ => None,
-        };
-        let Some(id) = id else { return false };
+    fn take_pong(&mut self, id: &RequestId) -> bool {
         self.streams.forget_question(id);
         self.liveness.take_pong(id)
     }
@@ -349,56 +313,73 @@ impl HttpSessionState {
 
 #[cfg(test)]
 mod tests {
-    use rmcp::{service::OriginatingRequestId, transport::Transport};
-
     use super::*;
     use crate::{
         server::testing::{TEST_MANIFEST, shared_server},
         transport::http::streams::MAX_FINISHED_STREAMS,
     };
     use futures_util::FutureExt;
+    use rmcp::model::{
+        CancelledNotification, CancelledNotificationParam, NumberOrString, ProgressNotification,
+        ProgressNotificationParam, ProgressToken,
+    };
     use serde_json::{Value, json};
 
-    fn from_server(message: Value) -> TxJsonRpcMessage<RoleServer> {
-        serde_json::from_value(message).unwrap()
+    /// A session that has begun.
+    fn begun(is_single_stream: bool) -> Arc<HttpSession> {
+        let session = HttpSession::new(&shared_server(TEST_MANIFEST), is_single_stream, CancellationToken::new());
+        let client = json!({ "name": "t", "version": "1" });
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+        receive(&session, json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }));
+        session
     }
 
-    fn call(id: i64, token: &str) -> Incoming {
+    fn receive(session: &Arc<HttpSession>, message: Value) -> Option<EventReader> {
+        session.receive(message.to_string().as_bytes()).unwrap()
+    }
+
+    /// A call of a tool that runs until it is cancelled.
+    fn call(session: &Arc<HttpSession>, id: i64, token: &str) -> Option<EventReader> {
         let params = json!({ "name": "wait", "_meta": { "progressToken": token } });
-        serde_json::from_value(json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })).unwrap()
+        receive(session, json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }))
+    }
+
+    /// A request that is answered at once.
+    fn ping(session: &Arc<HttpSession>, id: i64) -> Option<EventReader> {
+        receive(session, json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }))
+    }
+
+    fn send(session: &Arc<HttpSession>, message: OutgoingMessage) -> Option<BoxFuture<'static, ()>> {
+        SessionSink(Arc::downgrade(session)).send(message)
     }
 
     /// A question, asked on behalf of request 7.
-    fn question(id: i64) -> TxJsonRpcMessage<RoleServer> {
-        let mut question = from_server(json!({ "jsonrpc": "2.0", "id": id, "method": "roots/list" }));
-        let JsonRpcMessage::Request(request) = &mut question else { panic!("{question:?}") };
-        request.request.extensions_mut().insert(OriginatingRequestId(RequestId::Number(7)));
-        question
+    fn question(id: i64) -> OutgoingMessage {
+        let json = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"roots/list"}}"#).into();
+        let kind = OutgoingKind::Question { id: RequestId::Number(id), origin: Some(RequestId::Number(7)) };
+        OutgoingMessage { json, kind }
     }
 
-    fn log(text: &str) -> TxJsonRpcMessage<RoleServer> {
-        let params = json!({ "level": "info", "data": text });
-        from_server(json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params }))
+    fn log(text: &str) -> OutgoingMessage {
+        let message = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "data": text } });
+        OutgoingMessage { json: message.to_string().into(), kind: OutgoingKind::Notification { origin: None } }
     }
 
-    fn progress(token: &str) -> TxJsonRpcMessage<RoleServer> {
-        let params = json!({ "progressToken": token, "progress": 1 });
-        from_server(json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params }))
+    fn progress(token: &str) -> OutgoingMessage {
+        let token = ProgressToken(NumberOrString::String(token.into()));
+        OutgoingMessage::notification(ProgressNotification::new(ProgressNotificationParam::new(token, 1.0)).into())
     }
 
-    fn cancelled(id: i64) -> TxJsonRpcMessage<RoleServer> {
-        from_server(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }))
-    }
-
-    fn answer(id: i64) -> TxJsonRpcMessage<RoleServer> {
-        from_server(json!({ "jsonrpc": "2.0", "id": id, "result": {} }))
+    fn cancelled(id: i64) -> OutgoingMessage {
+        let params = CancelledNotificationParam::new(Some(RequestId::Number(id)), None);
+        OutgoingMessage::notification(CancelledNotification::new(params).into())
     }
 
     /// What a reader reads without waiting: methods, and the ids of answers.
     fn read(reader: &mut EventReader) -> Vec<String> {
         let mut read = Vec::new();
         while let Some(Some(event)) = reader.next().now_or_never() {
-            let message = serde_json::to_value(&event.payload).unwrap();
+            let message: Value = serde_json::from_slice(&event.payload.json()).unwrap();
             read.push(message["method"].as_str().map_or_else(|| message["id"].to_string(), str::to_owned));
         }
         read
@@ -407,68 +388,64 @@ mod tests {
     #[tokio::test]
     async fn messages_are_routed_to_request_or_standalone_stream() {
         for (is_single_stream, own) in [(false, true), (true, false)] {
-            let (session, mut transport) =
-                HttpSession::new(&shared_server(TEST_MANIFEST), is_single_stream, CancellationToken::new());
+            let session = begun(is_single_stream);
             let mut common = session.listen().unwrap();
-            let mut stream = session.submit_request(call(7, "p")).unwrap();
-            for message in [progress("p"), question(1), cancelled(1), progress("q"), log("x"), cancelled(7), answer(7)]
-            {
-                transport.send(message).await.unwrap();
+            read(&mut common);
+            let stream = call(&session, 7, "p");
+            for message in [progress("p"), question(1), cancelled(1), progress("q"), log("x"), cancelled(7)] {
+                assert!(send(&session, message).is_none());
             }
-            let of_request = ["notifications/progress", "roots/list", "notifications/cancelled", "7"];
             let rest = ["notifications/progress", "notifications/message", "notifications/cancelled"];
             if own {
-                assert_eq!(read(&mut stream), of_request);
+                let of_request = ["notifications/progress", "roots/list", "notifications/cancelled"];
+                assert_eq!(read(&mut stream.unwrap()), of_request);
                 assert_eq!(read(&mut common), rest);
-                assert!(stream.next().now_or_never().unwrap().is_none(), "it ends with the answer");
+                let mut answered = ping(&session, 8).unwrap();
+                assert_eq!(read(&mut answered), ["8"]);
+                assert!(answered.next().now_or_never().unwrap().is_none(), "it ends with the answer");
             } else {
+                assert!(stream.is_none() && ping(&session, 8).is_none());
                 assert_eq!(read(&mut common).len(), 7);
             }
         }
     }
 
     #[tokio::test]
-    async fn session_end_cancels_pending_requests_only() {
-        let (session, mut transport) = HttpSession::new(&shared_server(TEST_MANIFEST), false, CancellationToken::new());
-        let _streams = [session.submit_request(call(7, "p")).unwrap(), session.submit_request(call(8, "q")).unwrap()];
-        transport.send(answer(8)).await.unwrap();
+    async fn session_end_cancels_pending_requests() {
+        let session = begun(false);
+        let mut stream = call(&session, 7, "p").unwrap();
+        assert!(!session.is_answered());
         session.end();
-        let told = transport.receive().await.unwrap();
-        assert_eq!(message::cancelled_request(&told), Some(&RequestId::Number(7)), "{told:?}");
-        assert!(transport.receive().await.is_none());
-        assert!(session.submit_request(call(9, "r")).is_ok(), "it is taken, and its stream ends");
+        assert!(session.is_answered() && stream.next().await.is_none());
     }
 
     #[tokio::test]
     async fn full_channel_delays_notifications_not_answers() {
-        let (session, mut transport) = HttpSession::new(&shared_server(TEST_MANIFEST), false, CancellationToken::new());
+        let session = begun(true);
         let mut common = session.listen().unwrap();
-        let mut payload = 0;
-        let receiver = loop {
-            let mut saying = Box::pin(transport.send(log("x")));
-            if saying.as_mut().now_or_never().is_none() {
-                break saying;
+        read(&mut common);
+        let mut sent = 0;
+        let delayed = loop {
+            match send(&session, log("x")) {
+                Some(delayed) => break delayed,
+                None => sent += 1,
             }
-            payload += 1;
-            assert!(payload < 1000, "it is told on and on");
+            assert!(sent < 1000, "it is told on and on");
         };
-        let mut stream = session.submit_request(call(7, "p")).unwrap();
-        transport.send(answer(7)).await.unwrap();
-        assert_eq!(read(&mut stream), ["7"]);
-        assert_eq!(read(&mut common).len(), payload);
-        receiver.await.unwrap();
+        ping(&session, 7);
+        let heard = read(&mut common);
+        assert_eq!((heard.len(), heard.last().unwrap().as_str()), (sent + 1, "7"));
+        delayed.await;
         assert_eq!(read(&mut common).len(), 1);
     }
 
     #[tokio::test]
     async fn only_the_last_finished_streams_are_stored() {
-        let (session, mut transport) = HttpSession::new(&shared_server(TEST_MANIFEST), false, CancellationToken::new());
+        let session = begun(false);
         for id in 1..=20 {
-            drop(session.submit_request(call(id, "p")).unwrap());
-            transport.receive().await.unwrap();
-            transport.send(answer(id)).await.unwrap();
+            drop(ping(&session, id).unwrap());
         }
-        let kept = (1..=20).filter(|channel| session.resume(*channel, 0).is_some()).count();
+        let kept = (1..=21).filter(|channel| session.resume(*channel, 0).is_some()).count();
         let state = session.state();
         assert_eq!((kept, state.streams.pending_counts()), (MAX_FINISHED_STREAMS, (0, 0)));
     }

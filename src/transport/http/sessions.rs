@@ -1,33 +1,17 @@
-//! The sessions of one server: their number and lifetime, and the session manager of rmcp.
-//!
-//! rmcp's own manager would end a session that only listens like one that is abandoned, and would wait for running
-//! calls when a client ends its session.
+//! The sessions of one server: their number and lifetime.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use futures_util::{Stream, StreamExt, stream};
 use parking_lot::{Mutex, MutexGuard};
-use rmcp::{
-    model::{ClientJsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage},
-    transport::{
-        common::server_side_http::session_id,
-        streamable_http_server::{SessionId, SessionManager, session::ServerSseMessage},
-    },
-};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::server::SharedServer;
 
-use super::{
-    HttpOptions,
-    event_channel::{self, Event, EventPayload, EventReader},
-    session::{HttpSession, SessionEnded},
-    session_transport::SessionTransport,
-};
+use super::{HttpOptions, session::HttpSession};
 
-/// After how long a client may come again whose stream broke off.
-const RECONNECT_DELAY: Duration = Duration::from_secs(3);
+/// What a session is known by.
+pub(super) type SessionId = Arc<str>;
 
 /// How often it is looked whether requests are answered, when the server stops.
 const ANSWER_CHECK_INTERVAL: Duration = Duration::from_millis(5);
@@ -40,19 +24,6 @@ pub(super) struct Sessions {
     idle: Duration,
     ping: Option<Duration>,
     shutdown: CancellationToken,
-}
-
-/// Why a session cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SessionError {
-    #[error("too many sessions")]
-    TooManySessions,
-    #[error("session not found")]
-    UnknownSession,
-    #[error(transparent)]
-    Ended(#[from] SessionEnded),
-    #[error("event not found")]
-    UnknownEvent,
 }
 
 impl Sessions {
@@ -85,7 +56,7 @@ impl Sessions {
     }
 
     /// Begins one, unless there are too many. One that has not begun or is idle for longest makes room.
-    pub(super) fn create(&self, is_single_stream: bool) -> Option<(SessionId, Arc<HttpSession>, SessionTransport)> {
+    pub(super) fn create(&self, is_single_stream: bool) -> Option<(SessionId, Arc<HttpSession>)> {
         let max = self.max_sessions();
         let mut open = self.open();
         if open.len() >= max {
@@ -94,15 +65,10 @@ impl Sessions {
                 session.end();
             }
         }
-        let id = session_id();
-        let (session, transport) = HttpSession::new(&self.shared_server, is_single_stream, self.shutdown.child_token());
+        let id = SessionId::from(uuid::Uuid::new_v4().to_string());
+        let session = HttpSession::new(&self.shared_server, is_single_stream, self.shutdown.child_token());
         open.insert(id.clone(), session.clone());
-        Some((id, session, transport))
-    }
-
-    pub(super) fn is_full(&self) -> bool {
-        let open = self.open();
-        open.len() >= self.max_sessions() && evictable_session(&open).is_none()
+        Some((id, session))
     }
 
     pub(super) fn find(&self, id: &str, is_single_stream: bool) -> Option<Arc<HttpSession>> {
@@ -170,10 +136,6 @@ impl Sessions {
         }
     }
 
-    fn require(&self, id: &str) -> Result<Arc<HttpSession>, SessionError> {
-        self.find(id, false).ok_or(SessionError::UnknownSession)
-    }
-
     fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<HttpSession>>> {
         self.open.lock()
     }
@@ -202,108 +164,12 @@ fn evictable_session(open: &HashMap<SessionId, Arc<HttpSession>>) -> Option<Sess
     Some(id.clone())
 }
 
-impl SessionManager for Sessions {
-    type Error = SessionError;
-    type Transport = SessionTransport;
-
-    async fn create_session(&self) -> Result<(SessionId, SessionTransport), SessionError> {
-        let (id, _, transport) = self.create(false).ok_or(SessionError::TooManySessions)?;
-        Ok((id, transport))
-    }
-
-    async fn initialize_session(
-        &self,
-        id: &SessionId,
-        message: ClientJsonRpcMessage,
-    ) -> Result<ServerJsonRpcMessage, SessionError> {
-        let answer = self.require(id)?.submit_request(message)?.next().await;
-        match answer.map(|event| event.payload) {
-            Some(EventPayload::Message(message)) => Ok(Arc::unwrap_or_clone(message)),
-            _ => Err(SessionEnded.into()),
-        }
-    }
-
-    async fn has_session(&self, id: &SessionId) -> Result<bool, SessionError> {
-        Ok(self.find(id, false).is_some())
-    }
-
-    async fn close_session(&self, id: &SessionId) -> Result<(), SessionError> {
-        if self.find(id, false).is_some() {
-            self.end(id);
-        }
-        Ok(())
-    }
-
-    async fn create_stream(
-        &self,
-        id: &SessionId,
-        message: ClientJsonRpcMessage,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        let session = self.require(id)?;
-        Ok(sse_messages(&session, session.submit_request(message)?))
-    }
-
-    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), SessionError> {
-        Ok(self.require(id)?.submit_message(message)?)
-    }
-
-    async fn create_standalone_stream(
-        &self,
-        id: &SessionId,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        let session = self.require(id)?;
-        let reader = session.listen().ok_or(SessionEnded)?;
-        Ok(sse_messages(&session, reader))
-    }
-
-    async fn resume(
-        &self,
-        id: &SessionId,
-        last_event_id: String,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        let session = self.require(id)?;
-        let (channel, after) = event_channel::parse_event_id(&last_event_id).ok_or(SessionError::UnknownEvent)?;
-        let reader = session.resume(channel, after).ok_or(SessionError::UnknownEvent)?;
-        Ok(sse_messages(&session, reader))
-    }
-}
-
 /// Sleeps until an instant, or forever without one.
 async fn sleep_until_due(due: Option<Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due).await,
         None => std::future::pending().await,
     }
-}
-
-/// What a reader reads, for rmcp to write. It begins with an empty event since 2025-11-25, so that a client knows
-/// where to go on; to one of an older version that is a message that cannot be read.
-fn sse_messages(
-    session: &HttpSession,
-    reader: EventReader,
-) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static + use<> {
-    let knows = session.version().is_some_and(|version| version >= ProtocolVersion::V_2025_11_25);
-    let priming = knows.then(|| ServerSseMessage::priming(reader.last_event_id(), RECONNECT_DELAY));
-    let rest = stream::unfold(reader, |mut reader| async move {
-        let event = reader.next().await?;
-        Some((stream::iter(event_messages(event)), reader))
-    });
-    stream::iter(priming).chain(rest.flatten())
-}
-
-/// rmcp writes one message in an event.
-fn event_messages(Event { id, payload, .. }: Event) -> Vec<ServerSseMessage> {
-    let messages = match payload {
-        EventPayload::Message(message) => vec![message],
-        EventPayload::Batch(responses) => responses.iter().map(|response| response.message()).collect(),
-    };
-    let event = |message| {
-        let mut event = ServerSseMessage::default();
-        event.event_id = Some(id.clone());
-        event.message = Some(message);
-        event
-    };
-    messages.into_iter().map(event).collect()
 }
 
 #[cfg(test)]
@@ -313,18 +179,18 @@ mod tests {
     use super::*;
     use crate::server::testing::{TEST_MANIFEST, shared_server};
 
-    fn from_client(message: Value) -> ClientJsonRpcMessage {
-        serde_json::from_value(message).unwrap()
+    fn receive(session: &Arc<HttpSession>, message: Value) {
+        session.receive(message.to_string().as_bytes()).unwrap();
     }
 
     /// A session that its client has begun.
-    fn begin(sessions: &Sessions) -> Option<(SessionId, Arc<HttpSession>, SessionTransport)> {
-        let begun = sessions.create(false)?;
-        begun
-            .1
-            .submit_message(from_client(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })))
-            .unwrap();
-        Some(begun)
+    fn begin(sessions: &Sessions) -> Option<(SessionId, Arc<HttpSession>)> {
+        let (id, session) = sessions.create(false)?;
+        let client = json!({ "name": "t", "version": "1" });
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+        receive(&session, json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }));
+        receive(&session, json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        Some((id, session))
     }
 
     #[tokio::test(start_paused = true)]
@@ -335,16 +201,15 @@ mod tests {
         let _reader = listening.1.listen().unwrap();
         let calling = begin(&sessions).unwrap();
         let call = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": { "name": "wait" } });
-        calling.1.submit_request(from_client(call)).unwrap();
+        receive(&calling.1, call);
         let idle = begin(&sessions).unwrap();
         tokio::time::advance(EVICTION_IDLE).await;
         let recent = begin(&sessions).unwrap();
-        assert!(!sessions.is_full());
         let next = begin(&sessions).unwrap();
         assert!(sessions.find(&idle.0, false).is_none() && idle.1.end_token().is_cancelled());
         for kept in [&listening, &calling, &recent, &next] {
             assert!(sessions.find(&kept.0, false).is_some());
         }
-        assert!(sessions.is_full() && begin(&sessions).is_none(), "the others are in use, or were a moment ago");
+        assert!(begin(&sessions).is_none(), "the others are in use, or were a moment ago");
     }
 }

@@ -5,19 +5,20 @@ use std::sync::Arc;
 use axum::{
     body::Bytes,
     extract::Request,
-    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    http::{HeaderMap, Method, StatusCode},
     response::Response,
 };
 
-use crate::transport;
+use futures_util::{StreamExt, stream};
 
 use super::{
     HttpServer,
     connection::HttpConnection,
-    event_stream, read_admitted, refuse_body_type,
-    response::{error_response, text_response, too_many_sessions},
-    session_transport::SessionTransport,
-    sessions::Sessions,
+    event_stream,
+    post::read_admitted,
+    refuse_body_type,
+    response::{error_response, method_not_allowed, text_response, too_many_sessions},
+    sessions::{SessionId, Sessions},
 };
 
 /// Where the stream is, and where messages are posted to: beside the endpoint of Streamable HTTP.
@@ -57,31 +58,39 @@ pub(super) async fn handle_sse(
     match *request.method() {
         Method::GET if is_stream => open_stream(http_server, paths, request.headers()),
         Method::POST if !is_stream => handle_post(http_server, connection, request).await,
-        _ => {
-            let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
-            let allowed = HeaderValue::from_static(if is_stream { "GET" } else { "POST" });
-            response.headers_mut().insert(header::ALLOW, allowed);
-            response
-        }
+        _ => method_not_allowed(if is_stream { "GET" } else { "POST" }),
     }
 }
 
 /// Begins a session, which lives as long as its stream.
 fn open_stream(http_server: &HttpServer, paths: &SsePaths, headers: &HeaderMap) -> Response {
-    let Some((id, session, transport)) = http_server.sessions.create(true) else {
+    let Some((id, session)) = http_server.sessions.create(true) else {
         return too_many_sessions(None).response();
     };
-    tokio::spawn(serve_session(http_server.sessions.clone(), id.to_string(), transport));
+    let guard = SessionGuard { sessions: http_server.sessions.clone(), id: id.clone() };
     let Some(reader) = session.listen() else { return too_many_sessions(None).response() };
     let prefix = forwarded_prefix(headers);
     let endpoint = format!("event: endpoint\ndata: {prefix}{}?sessionId={id}\n\n", paths.messages);
-    let guard = session.end_token().clone().drop_guard();
-    event_stream::event_stream_response(Bytes::from(endpoint), reader, http_server.keep_alive, guard)
+    let events = event_stream::read_events(reader).map(move |event| {
+        let _ends_with_stream = &guard;
+        event
+    });
+    event_stream::event_stream_response(
+        stream::iter([Bytes::from(endpoint)]).chain(events),
+        http_server.keep_alive,
+    )
 }
 
-async fn serve_session(sessions: Arc<Sessions>, id: String, transport: SessionTransport) {
-    transport::serve(sessions.shared_server(), transport, sessions.shared_server().stop_token()).await;
-    sessions.end(&id);
+/// Ends a session when its stream is over.
+struct SessionGuard {
+    sessions: Arc<Sessions>,
+    id: SessionId,
+}
+
+impl Drop for SessionGuard {
+    fn drop(&mut self) {
+        self.sessions.end(&self.id);
+    }
 }
 
 /// What a proxy has taken off the path, which the client must put on again.
@@ -108,7 +117,7 @@ async fn handle_post(http_server: &HttpServer, connection: &HttpConnection, requ
     match session.receive(&bytes) {
         Ok(_) => text_response(StatusCode::ACCEPTED, "Accepted"),
         // The sender gets the error of an invalid message.
-        Err(error) => error_response(StatusCode::BAD_REQUEST, &error),
+        Err(error) => error_response(StatusCode::BAD_REQUEST, error),
     }
 }
 
@@ -118,6 +127,8 @@ fn session_id_from_query(query: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
 
     #[test]

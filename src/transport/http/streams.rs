@@ -5,19 +5,13 @@ use std::{
     sync::Arc,
 };
 
-use rmcp::{
-    RoleServer,
-    model::{GetExtensions, GetMeta, JsonRpcMessage, ProgressToken, RequestId, ServerNotification},
-    service::{OriginatingRequestId, TxJsonRpcMessage},
-};
+use rmcp::model::{GetMeta, ProgressToken, RequestId};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     budget::Caller,
-    transport::{
-        batch::{self, FinishedBatch},
-        message::Incoming,
-    },
+    server::{IncomingRequest, OutgoingKind, OutgoingMessage},
+    transport::batch::FinishedBatch,
 };
 
 use super::event_channel::{EventChannel, EventPayload};
@@ -99,8 +93,7 @@ impl SessionStreams {
     }
 
     /// Notes that what belongs to a request goes down that stream.
-    pub(super) fn register(&mut self, message: &Incoming, number: u64) {
-        let JsonRpcMessage::Request(request) = message else { return };
+    pub(super) fn register(&mut self, request: &IncomingRequest, number: u64) {
         let Some(opened) = self.opened.get_mut(&number) else { return };
         opened.pending_count += 1;
         self.stream_of_request.insert(request.id.clone(), number);
@@ -110,40 +103,34 @@ impl SessionStreams {
         }
     }
 
-    /// Notes that what belongs to a batch goes down that stream.
-    pub(super) fn register_batch(&mut self, batch: u64, messages: &VecDeque<Incoming>, number: u64) {
+    /// Notes that the answers to a batch go down that stream.
+    pub(super) fn register_batch(&mut self, batch: u64, number: u64) {
         self.stream_of_batch.insert(batch, number);
-        messages.iter().for_each(|message| self.register(message, number));
     }
 
     /// Where a message goes.
-    pub(super) fn route(&mut self, message: &TxJsonRpcMessage<RoleServer>) -> Arc<EventChannel> {
-        use ServerNotification as N;
-        let number = match message {
+    pub(super) fn route(&mut self, message: &OutgoingMessage) -> Arc<EventChannel> {
+        let number = match &message.kind {
             _ if self.is_single_stream => None,
-            JsonRpcMessage::Request(request) => {
-                let number = self.stream_of_origin(request.request.extensions().get());
-                self.stream_of_question.insert(request.id.clone(), number.unwrap_or(0));
+            OutgoingKind::Question { id, origin } => {
+                let number = self.stream_of_origin(origin.as_ref());
+                self.stream_of_question.insert(id.clone(), number.unwrap_or(0));
                 number
             }
-            JsonRpcMessage::Notification(notification) => match &notification.notification {
-                N::ProgressNotification(progress) => {
-                    self.stream_of_progress.get(&progress.params.progress_token).copied()
-                }
-                // If the asking request was cancelled, its stream has ended.
-                N::CancelledNotification(cancelled) => {
-                    let number = cancelled.params.request_id.as_ref().and_then(|id| self.stream_of_question.remove(id));
-                    number.filter(|number| !self.finished.contains(number))
-                }
-                notification => self.stream_of_origin(notification.extensions().get()),
-            },
-            answer => batch::answered_request(answer).and_then(|id| self.stream_of_request.get(id)).copied(),
+            OutgoingKind::Progress(token) => self.stream_of_progress.get(token).copied(),
+            // If the asking request was cancelled, its stream has ended.
+            OutgoingKind::QuestionCancelled(id) => {
+                self.stream_of_question.remove(id).filter(|number| !self.finished.contains(number))
+            }
+            OutgoingKind::Answer { id, .. } => self.stream_of_origin(id.as_ref()),
+            OutgoingKind::Notification { origin } => self.stream_of_origin(origin.as_ref()),
+            OutgoingKind::Change { .. } => None,
         };
         number.and_then(|number| self.get(number)).unwrap_or(&self.standalone).clone()
     }
 
-    fn stream_of_origin(&self, origin: Option<&OriginatingRequestId>) -> Option<u64> {
-        origin.and_then(|origin| self.stream_of_request.get(&origin.0)).copied()
+    fn stream_of_origin(&self, origin: Option<&RequestId>) -> Option<u64> {
+        self.stream_of_request.get(origin?).copied()
     }
 
     /// A question from the handler was answered: no further message about it will come.

@@ -2,7 +2,6 @@
 
 mod http;
 mod lines;
-mod memory;
 mod parse_memory;
 mod pipe;
 mod reload;

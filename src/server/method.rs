@@ -1,0 +1,82 @@
+//! The table of methods: the versions that have them, and what of the server they need.
+
+use crate::spec_version::SpecVersion;
+
+use super::capability::CapabilityKind;
+
+/// A method of MCP.
+pub(crate) struct Method {
+    pub(crate) name: &'static str,
+    versions: Versions,
+    /// What must be declared for it.
+    pub(crate) capability: Option<CapabilityKind>,
+    /// Whether its parameters are short, whatever is asked: those of a session are kept.
+    pub(crate) has_small_params: bool,
+}
+
+/// Which versions have a method.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Versions {
+    /// Those with sessions.
+    Session,
+    /// 2026-07-28, which has none.
+    Sessionless,
+    All,
+}
+
+impl Method {
+    const fn new(name: &'static str, versions: Versions, capability: Option<CapabilityKind>) -> Method {
+        Method { name, versions, capability, has_small_params: false }
+    }
+
+    const fn with_small_params(self) -> Method {
+        Method { has_small_params: true, ..self }
+    }
+
+    /// The method of this name.
+    pub(crate) fn find(name: &str) -> Option<&'static Method> {
+        METHODS.iter().find(|method| method.name == name)
+    }
+
+    /// Whether it is about entries, which is what an observer wants to know of.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.versions == Versions::All
+    }
+
+    /// Whether a version has it.
+    pub(crate) fn is_in(&self, version: SpecVersion) -> bool {
+        match self.versions {
+            Versions::Session => !version.is_sessionless(),
+            Versions::Sessionless => version.is_sessionless(),
+            Versions::All => true,
+        }
+    }
+}
+
+const METHODS: [Method; 21] = {
+    use CapabilityKind as C;
+    use Versions::{All, Session, Sessionless};
+    [
+        Method::new("tools/call", All, Some(C::Tools)),
+        Method::new("prompts/get", All, Some(C::Prompts)),
+        Method::new("resources/read", All, Some(C::Resources)),
+        Method::new("tools/list", All, Some(C::Tools)),
+        Method::new("prompts/list", All, Some(C::Prompts)),
+        Method::new("resources/list", All, Some(C::Resources)),
+        Method::new("resources/templates/list", All, Some(C::Resources)),
+        Method::new("completion/complete", All, Some(C::Completions)),
+        Method::new("ping", Session, None),
+        Method::new("initialize", Session, None).with_small_params(),
+        Method::new("logging/setLevel", Session, Some(C::Logging)),
+        Method::new("resources/subscribe", Session, Some(C::Resources)),
+        Method::new("resources/unsubscribe", Session, Some(C::Resources)),
+        Method::new("server/discover", Sessionless, None).with_small_params(),
+        Method::new("subscriptions/listen", Sessionless, None),
+        Method::new("tasks/get", Sessionless, Some(C::Tasks)),
+        Method::new("tasks/update", Sessionless, Some(C::Tasks)),
+        Method::new("tasks/cancel", Sessionless, Some(C::Tasks)),
+        Method::new("skills/list", All, Some(C::Skills)).with_small_params(),
+        Method::new("skills/get", All, Some(C::Skills)),
+        Method::new("resources/directory/read", All, Some(C::Skills)),
+    ]
+};

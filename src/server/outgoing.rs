@@ -1,0 +1,133 @@
+//! Messages of the server as they are written, and what their transport must know of them.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use rmcp::model::{
+    ErrorCode, ErrorData, GetExtensions, JsonRpcMessage, ProgressToken, RequestId, ServerJsonRpcMessage,
+    ServerNotification, ServerRequest,
+};
+use serde::Serialize;
+
+/// A message in its JSON.
+#[derive(Debug, Clone)]
+pub(crate) struct OutgoingMessage {
+    pub(crate) json: Bytes,
+    pub(crate) kind: OutgoingKind,
+}
+
+/// What a message is to its transport.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum OutgoingKind {
+    /// The answer to a request, whose id is unknown where the message was none; with the code of an error.
+    Answer { id: Option<RequestId>, error: Option<ErrorCode> },
+    /// A request on behalf of one of the client's.
+    Question { id: RequestId, origin: Option<RequestId> },
+    /// A question is taken back.
+    QuestionCancelled(RequestId),
+    Progress(ProgressToken),
+    /// A change of a list, or of the resource of a URI: announced twice it says no more than once.
+    Change { method: &'static str, uri: Option<String> },
+    /// Another notification, on behalf of a request where it has one.
+    Notification { origin: Option<RequestId> },
+}
+
+/// The request on whose behalf a message is sent, among its extensions: over HTTP that has a stream of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RequestOrigin(pub(crate) RequestId);
+
+/// An answer as JSON-RPC has it: with an id that is null where it is unknown.
+#[derive(Serialize)]
+struct Answer<'a, T> {
+    jsonrpc: &'static str,
+    id: Option<&'a RequestId>,
+    #[serde(flatten)]
+    outcome: AnswerOutcome<'a, T>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum AnswerOutcome<'a, T> {
+    Result(&'a T),
+    Error(&'a ErrorData),
+}
+
+impl OutgoingMessage {
+    /// The result of a request.
+    pub(crate) fn result(id: RequestId, result: &impl Serialize) -> OutgoingMessage {
+        let outcome = AnswerOutcome::Result(result);
+        match encode(&Answer { jsonrpc: "2.0", id: Some(&id), outcome }) {
+            Ok(json) => OutgoingMessage { json, kind: OutgoingKind::Answer { id: Some(id), error: None } },
+            Err(error) => OutgoingMessage::error(Some(id), &ErrorData::internal_error(error, None)),
+        }
+    }
+
+    /// The error of a request, or of what was none.
+    pub(crate) fn error(id: Option<RequestId>, error: &ErrorData) -> OutgoingMessage {
+        let outcome: AnswerOutcome<'_, ()> = AnswerOutcome::Error(error);
+        let json = encode(&Answer { jsonrpc: "2.0", id: id.as_ref(), outcome }).unwrap_or_default();
+        OutgoingMessage { json, kind: OutgoingKind::Answer { id, error: Some(error.code) } }
+    }
+
+    /// A request of the server.
+    pub(crate) fn question(id: RequestId, request: ServerRequest) -> OutgoingMessage {
+        let origin = request.extensions().get::<RequestOrigin>().map(|origin| origin.0.clone());
+        let kind = OutgoingKind::Question { id: id.clone(), origin };
+        let message: ServerJsonRpcMessage = JsonRpcMessage::request(request, id);
+        OutgoingMessage { json: encode(&message).unwrap_or_default(), kind }
+    }
+
+    /// A notification of the server.
+    pub(crate) fn notification(notification: ServerNotification) -> OutgoingMessage {
+        use ServerNotification as N;
+        let change = |method, uri| OutgoingKind::Change { method, uri };
+        let kind = match &notification {
+            N::ProgressNotification(progress) => OutgoingKind::Progress(progress.params.progress_token.clone()),
+            N::CancelledNotification(cancelled) => match cancelled.params.request_id.clone() {
+                Some(id) => OutgoingKind::QuestionCancelled(id),
+                None => OutgoingKind::Notification { origin: None },
+            },
+            N::ToolListChangedNotification(_) => change("notifications/tools/list_changed", None),
+            N::PromptListChangedNotification(_) => change("notifications/prompts/list_changed", None),
+            N::ResourceListChangedNotification(_) => change("notifications/resources/list_changed", None),
+            N::ResourceUpdatedNotification(updated) => {
+                change("notifications/resources/updated", Some(updated.params.uri.clone()))
+            }
+            other => OutgoingKind::Notification {
+                origin: other.extensions().get::<RequestOrigin>().map(|origin| origin.0.clone()),
+            },
+        };
+        let message: ServerJsonRpcMessage = JsonRpcMessage::notification(notification);
+        OutgoingMessage { json: encode(&message).unwrap_or_default(), kind }
+    }
+
+    /// The request that it answers.
+    pub(crate) fn answered_request(&self) -> Option<&RequestId> {
+        match &self.kind {
+            OutgoingKind::Answer { id, .. } => id.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether it is an answer, a known request's or not.
+    pub(crate) fn is_answer(&self) -> bool {
+        matches!(self.kind, OutgoingKind::Answer { .. })
+    }
+
+    /// Whether both announce the same change.
+    pub(crate) fn is_same_change(&self, other: &OutgoingMessage) -> bool {
+        matches!(self.kind, OutgoingKind::Change { .. }) && self.kind == other.kind
+    }
+
+    /// How many bytes it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.json.len() as u64
+    }
+}
+
+fn encode(message: &impl Serialize) -> Result<Bytes, Cow<'static, str>> {
+    serde_json::to_vec(message).map(Bytes::from).map_err(|error| {
+        tracing::error!(%error, "cannot serialize message");
+        "cannot serialize the answer".into()
+    })
+}

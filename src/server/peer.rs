@@ -1,0 +1,111 @@
+//! The client of a connection as the server reaches it: notifications, and requests that wait for an answer.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+use rmcp::model::{
+    CancelledNotification, CancelledNotificationParam, ErrorData, GetExtensions, RequestId, ServerNotification,
+    ServerRequest,
+};
+use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::action::AskError;
+
+use super::outgoing::{OutgoingMessage, RequestOrigin};
+
+/// Where messages of the server go.
+pub(crate) trait MessageSink: Send + Sync {
+    /// Takes a message that is no answer. Messages go out in the order of these calls. A notification for a peer that
+    /// does not read goes out when the future has run.
+    fn send(&self, message: OutgoingMessage) -> Option<BoxFuture<'static, ()>>;
+}
+
+type Answer = Result<Value, ErrorData>;
+
+/// The client of one connection.
+pub(crate) struct Peer {
+    sink: Arc<dyn MessageSink>,
+    last_id: AtomicI64,
+    questions: Mutex<HashMap<RequestId, oneshot::Sender<Answer>>>,
+}
+
+impl Peer {
+    pub(crate) fn new(sink: Arc<dyn MessageSink>) -> Arc<Peer> {
+        Arc::new(Peer { sink, last_id: AtomicI64::new(-1), questions: Mutex::default() })
+    }
+
+    /// Sends a notification, and waits while the client does not read.
+    pub(crate) async fn notify(&self, notification: impl Into<ServerNotification>) {
+        if let Some(delayed) = self.sink.send(OutgoingMessage::notification(notification.into())) {
+            delayed.await;
+        }
+    }
+
+    /// Sends a request on behalf of another, and waits for its result.
+    ///
+    /// # Errors
+    /// The client refuses, there is no answer in time, or `cancel` is cancelled. The client is then told that no one waits.
+    pub(crate) async fn ask(
+        self: &Arc<Peer>,
+        mut request: ServerRequest,
+        origin: RequestId,
+        timeout: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Value, AskError> {
+        request.extensions_mut().insert(RequestOrigin(origin));
+        let id = RequestId::Number(self.last_id.fetch_add(1, Ordering::Relaxed) + 1);
+        let (sender, answer) = oneshot::channel();
+        self.questions.lock().insert(id.clone(), sender);
+        let mut question = PendingQuestion { peer: self.clone(), id: Some(id.clone()), reason: "call cancelled" };
+        if let Some(delayed) = self.sink.send(OutgoingMessage::question(id, request)) {
+            delayed.await;
+        }
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(AskError::Cancelled),
+            answered = tokio::time::timeout(timeout, answer) => match answered {
+                Ok(Ok(answer)) => {
+                    question.id = None;
+                    answer.map_err(|error| AskError::Refused(error.message.into_owned()))
+                }
+                Ok(Err(_)) => Err(AskError::Cancelled),
+                Err(_) => {
+                    question.reason = "request timeout";
+                    Err(AskError::TimedOut)
+                }
+            },
+        }
+    }
+
+    /// Takes the answer to a question. One that no one waits for is dropped.
+    pub(crate) fn take_answer(&self, id: &RequestId, answer: Answer) {
+        if let Some(sender) = self.questions.lock().remove(id) {
+            let _ = sender.send(answer);
+        }
+    }
+}
+
+/// A question that is taken back when this is dropped, unless it was answered.
+struct PendingQuestion {
+    peer: Arc<Peer>,
+    id: Option<RequestId>,
+    reason: &'static str,
+}
+
+impl Drop for PendingQuestion {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else { return };
+        self.peer.questions.lock().remove(&id);
+        let params = CancelledNotificationParam::new(Some(id), Some(self.reason.to_owned()));
+        let taken_back = ServerNotification::CancelledNotification(CancelledNotification::new(params));
+        if let Some(delayed) = self.peer.sink.send(OutgoingMessage::notification(taken_back)) {
+            tokio::spawn(delayed);
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Requests that carry a message: their heads are compared with it, and it is answered in its session, or by itself.
+
+use std::sync::Arc;
+
+use axum::{
+    body::{Body, Bytes},
+    http::{HeaderMap, HeaderValue, StatusCode, request::Parts},
+    response::Response,
+};
+use futures_util::{StreamExt, stream};
+use rmcp::model::{ClientNotification, ClientRequest, CustomRequest, ErrorCode, ErrorData, GetMeta, ProtocolVersion, RequestId};
+use serde_json::Value;
+
+use crate::{
+    budget::{Caller, Reservation, block_if_large},
+    diagnostic::{bytes_without_byte_order_mark, truncate},
+    server::{Method, OutgoingMessage, params_error},
+    spec_version::SpecVersion,
+    transport::{
+        batch,
+        message::{self, Incoming, MessageError, MessageKind},
+        normalize::normalize,
+        peer_state::{self, ReceivedMessage},
+    },
+};
+
+use super::{
+    HttpServer,
+    accept::Accepted,
+    batch_response,
+    body::{self, BodyError},
+    connection::HttpConnection,
+    event_stream, is_sessionless, protocol_version,
+    response::{RefusedMessage, error_response, json_response, text_response, too_many_sessions},
+    session::{HttpSession, SESSION_ID_HEADER},
+    single_request, standard_headers,
+};
+
+/// Why a message is not taken: the response that says so.
+type Refusal = Box<Response>;
+
+pub(super) async fn handle_post(
+    http_server: &HttpServer,
+    connection: &HttpConnection,
+    parts: Parts,
+    body: Body,
+    accepted: Accepted,
+) -> Response {
+    let session = http_server.session_of(&parts.headers);
+    let caller = session.as_ref().map_or(connection.caller(), |session| session.caller());
+    let (bytes, reservation) = match read_admitted(body, connection, caller).await {
+        Ok(admitted) => admitted,
+        Err(response) => return response,
+    };
+    let bytes = bytes_without_byte_order_mark(&bytes);
+    if batch::is_batch(bytes) {
+        let session = session.filter(|_| !is_sessionless(&parts.headers));
+        return batch_response::respond_to_batch(http_server, &parts.headers, session, bytes, accepted).await;
+    }
+    let read = block_if_large(bytes.len() as u64, || read_message(&normalize(bytes), &parts.headers, accepted));
+    let message = match read {
+        Ok(Some(message)) => message,
+        Ok(None) => return text_response(StatusCode::ACCEPTED, ""),
+        Err(refused) => return refused.response(),
+    };
+    let post = Post { http_server, headers: &parts.headers, accepted, reservation };
+    post.answer(message, session).await.unwrap_or_else(|refused| *refused)
+}
+
+/// Reads a body to its end, and waits for room for its message before anybody parses it.
+pub(super) async fn read_admitted(
+    body: Body,
+    connection: &HttpConnection,
+    caller: &Arc<Caller>,
+) -> Result<(Bytes, Arc<Reservation>), Response> {
+    let reservation = Arc::new(caller.reserve(0));
+    let bytes = body::read_body(body, connection.limits().body_timeout, &reservation).await;
+    let bytes = bytes.map_err(|unread| unread.response())?;
+    connection.message_arrived();
+    let too_large =
+        |message: String| error_response(StatusCode::PAYLOAD_TOO_LARGE, MessageError::invalid_request(None, message));
+    let size = block_if_large(bytes.len() as u64, || peer_state::checked_size(&bytes, caller.pool()));
+    let size = size.map_err(too_large)?;
+    body::admit(size, &reservation).await.map_err(|busy| BodyError::Busy(busy).response())?;
+    Ok((bytes, reservation))
+}
+
+/// Parses a message, and refuses what its own words and the version of the head rule out. `None` for an invalid
+/// notification.
+fn read_message(bytes: &[u8], headers: &HeaderMap, accepted: Accepted) -> Result<Option<Incoming>, RefusedMessage> {
+    let bad = |error: MessageError| RefusedMessage(StatusCode::BAD_REQUEST, error);
+    let envelope = message::parse_envelope(bytes).map_err(bad)?;
+    if let MessageKind::Request { id, method } = &envelope.kind {
+        if is_removed_method(method, headers) {
+            let message = format!("unknown method `{}`", truncate(method, 64));
+            return Err(RefusedMessage(StatusCode::NOT_FOUND, MessageError::method_not_found(id.clone(), message)));
+        }
+        if method == "subscriptions/listen" && !accepted.event_stream {
+            let message = "the answer is a stream: accept `text/event-stream`";
+            let error = MessageError::invalid_request(Some(id.clone()), message);
+            return Err(RefusedMessage(StatusCode::NOT_ACCEPTABLE, error));
+        }
+    }
+    let message = envelope.parse().map_err(bad)?;
+    if let Some(Incoming::Request(id, ClientRequest::CustomRequest(custom))) = &message
+        && is_malformed(custom)
+        && let Some(complaint) = params_error(&custom.method, custom.params.as_ref())
+    {
+        return Err(bad(MessageError::invalid_params(id.clone(), complaint)));
+    }
+    Ok(message)
+}
+
+/// Whether nothing of a request can be relied on: its parameters or their metadata are no objects. What is wrong with
+/// `initialize` is said here too, as no session begins with it.
+fn is_malformed(request: &CustomRequest) -> bool {
+    let is_object = |value: &Value| value.is_object() || value.is_null();
+    let params = request.params.as_ref();
+    let has_objects = params.is_none_or(|params| is_object(params) && params.get("_meta").is_none_or(is_object));
+    request.method == "initialize" || !has_objects
+}
+
+/// Whether the version of the request has no such method: it begins no session.
+fn is_removed_method(method: &str, headers: &HeaderMap) -> bool {
+    let is_newest = protocol_version(headers) == Some(SpecVersion::NEWEST.as_str());
+    let is_removed = Method::find(method).is_some_and(|method| !method.is_in(SpecVersion::NEWEST));
+    is_newest && is_removed || method == "initialize" && is_sessionless(headers)
+}
+
+/// A request that carries a message, without that.
+pub(super) struct Post<'a> {
+    pub(super) http_server: &'a HttpServer,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) accepted: Accepted,
+    pub(super) reservation: Arc<Reservation>,
+}
+
+impl Post<'_> {
+    async fn answer(self, message: Incoming, session: Option<Arc<HttpSession>>) -> Result<Response, Refusal> {
+        let is_of_session = self.check_version(&message)?;
+        if !is_of_session {
+            return self.answer_single(message).await;
+        }
+        if let Some(session) = session {
+            return self.answer_in_session(message, &session).await;
+        }
+        match message {
+            Incoming::Request(..) | Incoming::Notification(_) | Incoming::Answer(..)
+                if self.headers.contains_key(SESSION_ID_HEADER) =>
+            {
+                Err(Box::new(session_not_found()))
+            }
+            Incoming::Request(id, ClientRequest::DiscoverRequest(request)) => {
+                self.answer_single(Incoming::Request(id, ClientRequest::DiscoverRequest(request))).await
+            }
+            Incoming::Request(id, ClientRequest::InitializeRequest(request)) => {
+                self.begin_session(id, ClientRequest::InitializeRequest(request)).await
+            }
+            _ => Err(Box::new(text_response(StatusCode::BAD_REQUEST, "Bad Request: Session ID is required"))),
+        }
+    }
+
+    /// Compares the version in the head with that of the message. Returns whether it is one with sessions.
+    fn check_version(&self, message: &Incoming) -> Result<bool, Refusal> {
+        let header = protocol_version(self.headers);
+        let request = match message {
+            Incoming::Request(id, request) => Some((id, request)),
+            _ => None,
+        };
+        let stated = request.and_then(|(_, request)| request.get_meta().protocol_version());
+        let is_known = |version: &str| ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version);
+        if let Some(header) = header.filter(|header| stated.is_none() && !is_known(header)) {
+            let message = format!("Bad Request: Unsupported MCP-Protocol-Version: {header}");
+            return Err(Box::new(text_response(StatusCode::BAD_REQUEST, message)));
+        }
+        if let Some((id, ClientRequest::InitializeRequest(initialize))) = request {
+            let body = initialize.params.protocol_version.as_str();
+            if let Some(header) = header.filter(|header| *header != body) {
+                let message = format!(
+                    "Invalid Request: MCP-Protocol-Version header ({header}) does not match initialize params.protocolVersion ({body})"
+                );
+                let error = MessageError::invalid_request(Some(id.clone()), message);
+                return Err(Box::new(error_response(StatusCode::BAD_REQUEST, error)));
+            }
+            return Ok(true);
+        }
+        if let Some((id, request)) = request {
+            check_stated_version(header, id, request)?;
+        }
+        let is_complete = request.is_some_and(|(_, request)| missing_meta(request).is_empty());
+        let stated = stated.as_ref().map(ProtocolVersion::as_str).or(header).unwrap_or_default();
+        Ok(!is_complete && stated < ProtocolVersion::V_2026_07_28.as_str())
+    }
+
+    /// Answers a message that belongs to no session.
+    async fn answer_single(self, message: Incoming) -> Result<Response, Refusal> {
+        let needs_headers = is_sessionless(self.headers);
+        match message {
+            Incoming::Request(id, request) => {
+                if needs_headers {
+                    let shared_server = self.http_server.sessions.shared_server();
+                    let schema = |name: &str| shared_server.header_schema(name);
+                    standard_headers::check_request(self.headers, &request, schema)
+                        .map_err(|mismatch| header_mismatch(Some(id.clone()), mismatch))?;
+                }
+                Ok(single_request::answer(self, id, request).await)
+            }
+            Incoming::Notification(notification) => {
+                if needs_headers {
+                    standard_headers::check_method(self.headers, notification_method(&notification))
+                        .map_err(|mismatch| header_mismatch(None, mismatch))?;
+                }
+                Ok(text_response(StatusCode::ACCEPTED, ""))
+            }
+            Incoming::Answer(..) => {
+                let message = "stateless server does not accept JSON-RPC responses";
+                Err(Box::new(error_response(StatusCode::BAD_REQUEST, MessageError::invalid_request(None, message))))
+            }
+        }
+    }
+
+    async fn answer_in_session(self, message: Incoming, session: &Arc<HttpSession>) -> Result<Response, Refusal> {
+        let received = session.receive_message(ReceivedMessage::new(message, self.reservation.clone()));
+        let reader = received.map_err(|error| Box::new(RefusedMessage::by_code(error).response()))?;
+        let Some(reader) = reader else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
+        if !self.accepted.event_stream {
+            return Ok(self.accepted.read_answer(reader, session).await);
+        }
+        let has_priming = session.version().is_some_and(|version| version >= SpecVersion::V2025_11_25);
+        let priming = has_priming.then(|| event_stream::priming_event(&reader));
+        let events = stream::iter(priming).chain(event_stream::read_events(reader));
+        Ok(event_stream::event_stream_response(events, self.http_server.keep_alive))
+    }
+
+    /// Begins a session with `initialize`, which is answered at once.
+    async fn begin_session(self, id: RequestId, request: ClientRequest) -> Result<Response, Refusal> {
+        let sessions = &self.http_server.sessions;
+        let Some((session_id, session)) = sessions.create(false) else {
+            return Err(Box::new(too_many_sessions(Some(id)).response()));
+        };
+        let message = ReceivedMessage::new(Incoming::Request(id, request), self.reservation.clone());
+        let reader = session.receive_message(message).map_err(|error| RefusedMessage::by_code(error).response())?;
+        let answer = match reader {
+            Some(mut reader) => reader.next().await,
+            None => None,
+        };
+        let Some(answer) = answer else {
+            sessions.end(&session_id);
+            return Err(Box::new(text_response(StatusCode::INTERNAL_SERVER_ERROR, "session ended")));
+        };
+        let mut response = self.whole_answer(&answer.payload.json());
+        if let Ok(session_id) = HeaderValue::from_str(&session_id) {
+            response.headers_mut().insert(SESSION_ID_HEADER, session_id);
+        }
+        Ok(response)
+    }
+
+    /// One answer as an event, which is what clients of sessions know best, or as JSON for those that do not.
+    fn whole_answer(&self, json: &Bytes) -> Response {
+        match self.accepted.event_stream {
+            true => event_stream::event_stream_response(
+                stream::iter([event_stream::encode_message(json, None)]),
+                self.http_server.keep_alive,
+            ),
+            false => json_response(StatusCode::OK, json.clone()),
+        }
+    }
+}
+
+/// Refuses a version in `_meta` that the head does not have, and a head of 2026-07-28 with a request that lacks it.
+fn check_stated_version(header: Option<&str>, id: &RequestId, request: &ClientRequest) -> Result<(), Refusal> {
+    let newest = ProtocolVersion::V_2026_07_28;
+    let Some(stated) = request.get_meta().protocol_version() else {
+        let is_discover = matches!(request, ClientRequest::DiscoverRequest(_));
+        if is_discover || header.is_some_and(|header| header >= newest.as_str()) {
+            let missing = missing_meta(request).join(", ");
+            let message = format!("Invalid params: request _meta is missing or has malformed required fields: {missing}");
+            let error = MessageError::invalid_params(id.clone(), message);
+            return Err(Box::new(error_response(StatusCode::BAD_REQUEST, error)));
+        }
+        return Ok(());
+    };
+    let mismatch = match header {
+        None => "request _meta protocolVersion requires MCP-Protocol-Version header".to_owned(),
+        Some(header) if header != stated.as_str() => {
+            format!("MCP-Protocol-Version header ({header}) does not match request _meta protocolVersion ({stated})")
+        }
+        Some(_) => return Ok(()),
+    };
+    Err(header_mismatch(Some(id.clone()), mismatch))
+}
+
+/// What a request of 2026-07-28 must bring, and this one does not.
+pub(super) fn missing_meta(request: &ClientRequest) -> Vec<&'static str> {
+    request.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28)
+}
+
+fn header_mismatch(id: Option<RequestId>, message: String) -> Refusal {
+    let answer = OutgoingMessage::error(id, &ErrorData::new(ErrorCode::HEADER_MISMATCH, message, None));
+    Box::new(json_response(StatusCode::BAD_REQUEST, answer.json))
+}
+
+pub(super) fn session_not_found() -> Response {
+    text_response(StatusCode::NOT_FOUND, "Not Found: Session not found")
+}
+
+fn notification_method(notification: &ClientNotification) -> &str {
+    use ClientNotification as N;
+    match notification {
+        N::CancelledNotification(_) => "notifications/cancelled",
+        N::ProgressNotification(_) => "notifications/progress",
+        N::InitializedNotification(_) => "notifications/initialized",
+        N::RootsListChangedNotification(_) => "notifications/roots/list_changed",
+        N::CustomNotification(custom) => &custom.method,
+        _ => "",
+    }
+}

@@ -1,0 +1,114 @@
+//! Requests without a session (2026-07-28): each has a handler of its own, and a stream if anything comes before its answer.
+
+use axum::{
+    http::StatusCode,
+    response::Response,
+};
+use futures_util::{StreamExt, future::BoxFuture, stream};
+use rmcp::model::{ClientRequest, ErrorCode, RequestId};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::server::{IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage};
+
+use super::{
+    event_stream,
+    post::{Post, missing_meta},
+    response::{json_response, text_response},
+};
+
+/// How many messages may wait for the client to read them.
+const MAX_UNREAD_MESSAGES: usize = 64;
+
+/// Answers a request by itself. It is cancelled when its client is gone.
+pub(super) async fn answer(post: Post<'_>, id: RequestId, request: ClientRequest) -> Response {
+    let is_complete = missing_meta(&request).is_empty();
+    let cancel = CancellationToken::new();
+    let (sender, mut messages) = mpsc::channel(MAX_UNREAD_MESSAGES);
+    let handler = post.http_server.sessions.shared_server().connect_once(Arc::new(RequestSink(sender.clone())));
+    let guard = cancel.clone().drop_guard();
+    let incoming = IncomingRequest { id, request, reservation: post.reservation.clone(), cancel };
+    handler.begin(incoming, move |answer| match sender.try_send(answer) {
+        Ok(()) => {}
+        Err(full) => drop(tokio::spawn(async move { sender.send(full.into_inner()).await })),
+    });
+    let first = tokio::select! {
+        first = messages.recv() => first,
+        () = post.http_server.shutdown.cancelled() => None,
+    };
+    let Some(first) = first else {
+        return text_response(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping\n");
+    };
+    match status(&first, is_complete) {
+        Some(status) if post.accepted.json || status != StatusCode::OK => json_response(status, first.json),
+        Some(_) => {
+            let event = event_stream::encode_message(&first.json, None);
+            event_stream::event_stream_response(stream::iter([event]), post.http_server.keep_alive)
+        }
+        None if post.accepted.event_stream => stream_messages(&post, first, messages, guard),
+        None => match last_message(messages).await {
+            Some(answer) => json_response(StatusCode::OK, answer.json),
+            None => text_response(StatusCode::ACCEPTED, ""),
+        },
+    }
+}
+
+/// The status of an answer (basic/transports); `None` for another message.
+fn status(message: &OutgoingMessage, is_complete: bool) -> Option<StatusCode> {
+    let OutgoingKind::Answer { error, .. } = &message.kind else { return None };
+    Some(match *error {
+        Some(
+            ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+            | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY
+            | ErrorCode::HEADER_MISMATCH,
+        ) => StatusCode::BAD_REQUEST,
+        Some(ErrorCode::INVALID_PARAMS) if !is_complete => StatusCode::BAD_REQUEST,
+        Some(ErrorCode::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
+    })
+}
+
+/// All messages as events, until the answer or the end of the server.
+fn stream_messages(
+    post: &Post<'_>,
+    first: OutgoingMessage,
+    messages: mpsc::Receiver<OutgoingMessage>,
+    guard: DropGuard,
+) -> Response {
+    let shutdown = post.http_server.shutdown.clone();
+    let rest = stream::unfold((messages, guard, false), move |(mut messages, guard, is_answered)| {
+        let shutdown = shutdown.clone();
+        async move {
+            if is_answered {
+                return None;
+            }
+            let message = shutdown.run_until_cancelled(messages.recv()).await??;
+            let is_answered = message.is_answer();
+            Some((message, (messages, guard, is_answered)))
+        }
+    });
+    let events = stream::iter([first]).chain(rest).map(|message| event_stream::encode_message(&message.json, None));
+    event_stream::event_stream_response(events, post.http_server.keep_alive)
+}
+
+/// The answer, for a client that takes nothing else.
+async fn last_message(mut messages: mpsc::Receiver<OutgoingMessage>) -> Option<OutgoingMessage> {
+    while let Some(message) = messages.recv().await {
+        if message.is_answer() {
+            return Some(message);
+        }
+    }
+    None
+}
+
+/// Where the handler of one request sends messages.
+struct RequestSink(mpsc::Sender<OutgoingMessage>);
+
+impl MessageSink for RequestSink {
+    fn send(&self, message: OutgoingMessage) -> Option<BoxFuture<'static, ()>> {
+        let full = self.0.try_send(message).err()?;
+        let sender = self.0.clone();
+        Some(Box::pin(async move { drop(sender.send(full.into_inner()).await) }))
+    }
+}
