@@ -2,31 +2,35 @@
 //!
 //! Which clients those are is in catalog/.
 
-use rmcp::{
-    model::{
-        CallToolRequestParams, CallToolResponse, ErrorData, GetPromptRequestParams, JsonObject, PaginatedRequestParams,
-        Prompt, ReadResourceRequestParams, Resource, ResourceTemplate, Tool, ToolAnnotations,
-    },
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rmcp::model::{
+    CallToolRequestParams, ErrorData, GetPromptRequestParams, JsonObject, ReadResourceRequestParams,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
 use crate::catalog::{
-    BridgedLists, contents_block, embedded_block, missing_lists,
+    BridgedLists, contents_block, embedded_block,
+    listing::{ListedToolAnnotations, Lists, PromptListing, ResourceListing, ResourceTemplateListing, ToolListing},
+    missing_lists,
     result::call_result::{PromptResult, ResourceResult, ResultBlock, ResultMessage, ToolResult},
 };
 use crate::schema::{EmptyText, Schema};
+use crate::spec_version::SpecVersion;
 use crate::value_types::Role;
 
 use super::{
     ConnectionHandler, RequestContext,
     capability::CapabilityKind,
-    list_pages::{PagedList, list_fingerprint},
-    prompts, resources,
+    list_pages::{List, list_fingerprint, page_range, write_entries},
+    output_shape, prompts, resources,
     run_call::CallOutcome,
     session::AdmittedRequest,
     snapshot::CatalogSnapshot,
     tools,
+    version_keys::Place,
 };
 
 /// How many entries a model gets at a time.
@@ -123,18 +127,34 @@ impl BridgeTool {
         json!({ "type": "object", "properties": properties, "required": required })
     }
 
-    fn listing(self) -> Tool {
+    fn listing(self) -> ToolListing {
         let schema = self.input_schema().as_object().cloned().unwrap_or_default();
-        let mut tool = Tool::new(self.name(), self.description(), schema);
-        tool.annotations = Some(ToolAnnotations::default().read_only(true));
-        tool
+        ToolListing {
+            name: self.name().to_owned(),
+            description: Some(self.description().to_owned()),
+            input_schema: Arc::new(schema),
+            annotations: Some(ListedToolAnnotations { read_only_hint: Some(true), ..Default::default() }),
+            ..ToolListing::default()
+        }
     }
 }
 
-/// A list of tools with those that stand for other lists.
-pub(crate) fn with_tools(tools: &PagedList<Tool>, lists: BridgedLists, snapshot: &CatalogSnapshot) -> PagedList<Tool> {
+/// `tools/list` for a client that gets other lists as tools: those are the last.
+pub(crate) fn list_tools(
+    lists: BridgedLists,
+    cursor: Option<&str>,
+    snapshot: &CatalogSnapshot,
+    version: SpecVersion,
+) -> Result<Bytes, ErrorData> {
     let offered = BridgeTool::ALL.into_iter().filter(|tool| tool.is_offered(lists, snapshot));
-    tools.with(offered.map(BridgeTool::listing).collect())
+    let bridge_tools: Vec<ToolListing> = offered.map(BridgeTool::listing).collect();
+    let fingerprints = [snapshot.pages.fingerprint(List::Tools, &snapshot.catalog), list_fingerprint(&bridge_tools)];
+    let tools = snapshot.catalog.visible_tools().iter().chain(&bridge_tools);
+    let tools: Vec<_> =
+        tools.map(|tool| output_shape::listed_tool(tool, &snapshot.output_shapes, version)).collect();
+    let page = page_range(tools.len(), || list_fingerprint(&fingerprints), snapshot.page_size, cursor)?;
+    let entries = write_entries(tools.get(page.range).unwrap_or_default(), Place::Tool, version).unwrap_or_default();
+    Ok(snapshot.list_result("tools", &entries, page.next.as_deref(), version))
 }
 
 impl ConnectionHandler {
@@ -186,8 +206,8 @@ pub(crate) async fn call(
     request: CallToolRequestParams,
     admitted: &AdmittedRequest,
     context: &RequestContext,
-) -> Result<CallToolResponse, ErrorData> {
-    let complete = |answer| CallToolResponse::Complete(tools::tool_result(answer, tool.name(), admitted));
+) -> Result<Bytes, ErrorData> {
+    let complete = |answer| tools::tool_result(answer, tool.name(), admitted);
     let outcome = match tool {
         BridgeTool::ListPrompts | BridgeTool::ListResources => {
             list(tool, &request, &admitted.snapshot).map(|listed| CallOutcome::Done(ToolResult::text(listed)))
@@ -196,8 +216,8 @@ pub(crate) async fn call(
         BridgeTool::ReadResource => read_resource(server, request, admitted, context).await,
     };
     match outcome {
-        Ok(outcome) => outcome.into_response(complete, CallToolResponse::InputRequired),
-        Err(error) => Ok(complete(ToolResult::failure(error.message))),
+        Ok(outcome) => outcome.into_result(complete),
+        Err(error) => complete(ToolResult::failure(error.message)),
     }
 }
 
@@ -221,16 +241,20 @@ pub(crate) fn parse_arguments<T: DeserializeOwned>(
 fn list(tool: BridgeTool, request: &CallToolRequestParams, snapshot: &CatalogSnapshot) -> Result<String, ErrorData> {
     let ListArguments { query, cursor } = parse_arguments(tool.input_schema(), request.arguments.clone())?;
     let words = query_words(query.unwrap_or_default())?;
-    let (key, entries): (_, Vec<_>) = match tool {
-        BridgeTool::ListPrompts => ("prompts", snapshot.prompts.items().iter().map(BridgeEntry::Prompt).collect()),
-        _ => ("resources", resource_entries(snapshot)),
+    let lists = snapshot.catalog.lists();
+    let (key, mut entries): (_, Vec<_>) = match tool {
+        BridgeTool::ListPrompts => ("prompts", lists.prompts.iter().map(BridgeEntry::Prompt).collect()),
+        _ => ("resources", resource_entries(lists)),
     };
-    let entries = entries.into_iter().filter(|entry| entry.has_words(&words)).collect();
-    let lists = [&snapshot.prompts.fingerprint(), &snapshot.resources.fingerprint()].map(u64::to_string);
-    let fingerprint = list_fingerprint(&[&lists[..], &words].concat());
-    let page = PagedList::new(entries, fingerprint)
-        .page(Some(PaginatedRequestParams::default().with_cursor(cursor)), PAGE_SIZE)?;
-    let items = page.items.into_iter().filter_map(BridgeEntry::to_json).collect();
+    entries.retain(|entry| entry.has_words(&words));
+    let fingerprint = || {
+        let fingerprint = |list| snapshot.pages.fingerprint(list, &snapshot.catalog).to_string();
+        let lists = [fingerprint(List::Prompts), fingerprint(List::Resources)];
+        list_fingerprint(&[&lists[..], &words].concat())
+    };
+    let page = page_range(entries.len(), fingerprint, PAGE_SIZE, cursor.as_deref())?;
+    let entries = entries.get(page.range).unwrap_or_default();
+    let items = entries.iter().filter_map(|entry| entry.to_json()).collect();
     let mut listed = Map::from_iter([(key.to_owned(), Value::Array(items))]);
     listed.extend(page.next.map(|next| ("nextCursor".to_owned(), Value::String(next))));
     Ok(Value::Object(listed).to_string())
@@ -248,17 +272,17 @@ fn query_words(query: String) -> Result<Vec<String>, ErrorData> {
     Ok(words)
 }
 
-fn resource_entries(snapshot: &CatalogSnapshot) -> Vec<BridgeEntry<'_>> {
-    let resources = snapshot.resources.items().iter().map(BridgeEntry::Resource);
-    resources.chain(snapshot.resource_templates.items().iter().map(BridgeEntry::Template)).collect()
+fn resource_entries(lists: &Lists) -> Vec<BridgeEntry<'_>> {
+    let resources = lists.resources.iter().map(BridgeEntry::Resource);
+    resources.chain(lists.resource_templates.iter().map(BridgeEntry::Template)).collect()
 }
 
 /// An entry of a list.
 #[derive(Clone, Copy)]
 enum BridgeEntry<'a> {
-    Prompt(&'a Prompt),
-    Resource(&'a Resource),
-    Template(&'a ResourceTemplate),
+    Prompt(&'a PromptListing),
+    Resource(&'a ResourceListing),
+    Template(&'a ResourceTemplateListing),
 }
 
 impl<'a> BridgeEntry<'a> {
@@ -268,12 +292,9 @@ impl<'a> BridgeEntry<'a> {
             BridgeEntry::Prompt(prompt) => {
                 [Some(&prompt.name), prompt.title.as_deref(), prompt.description.as_deref(), None]
             }
-            BridgeEntry::Resource(resource) => {
-                [Some(&resource.name), resource.title.as_deref(), resource.description.as_deref(), Some(&resource.uri)]
-            }
-            BridgeEntry::Template(template) => {
-                let description = template.description.as_deref();
-                [Some(&template.name), template.title.as_deref(), description, Some(&template.uri_template)]
+            BridgeEntry::Resource(ResourceListing { info, uri, .. })
+            | BridgeEntry::Template(ResourceTemplateListing { info, uri_template: uri }) => {
+                [Some(&info.name), info.title.as_deref(), info.description.as_deref(), Some(uri)]
             }
         }
     }

@@ -1,20 +1,29 @@
 //! `completion/complete`.
 
-use rmcp::{
-    model::{CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, Reference},
-};
+use bytes::Bytes;
+use rmcp::model::{CompleteRequestParams, CompletionInfo, ErrorData, Reference};
+use serde::Serialize;
 
-use crate::catalog::result::call_result::{CompletionRequest, CompletionTarget};
+use crate::catalog::result::call_result::{CompletionRequest, CompletionResult, CompletionTarget};
 
 use super::{
-    ConnectionHandler, RequestContext, capability::CapabilityKind, client_rate_limit::RequestCost, error, session::AdmittedRequest,
+    ConnectionHandler, RequestContext, capability::CapabilityKind, client_rate_limit::RequestCost, error,
+    session::AdmittedRequest, snapshot::ResultNotes, version_keys,
 };
+
+/// The result of `completion/complete`.
+#[derive(Serialize)]
+struct CompleteResult<'a> {
+    #[serde(flatten)]
+    notes: ResultNotes<'a>,
+    completion: CompletionResult,
+}
 
 pub(crate) async fn complete(
     server: &ConnectionHandler,
     request: CompleteRequestParams,
     context: &RequestContext,
-) -> Result<CompleteResult, ErrorData> {
+) -> Result<Bytes, ErrorData> {
     let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Completions, context)?;
     server.rate_limiter(spec_version).take(RequestCost::Completion).map_err(error::rate_limited)?;
     let completion = completion_request(request)?;
@@ -26,14 +35,12 @@ pub(crate) async fn complete(
         .run(&call.cancel, Box::pin(snapshot.catalog.complete(&completion, &call)))
         .await
         .map_err(error::refusal_error)?;
-    let mut info = CompletionInfo::default();
-    info.has_more = Some(completions.has_more || completions.values.len() > CompletionInfo::MAX_VALUES);
-    info.total = completions.total.and_then(|total| u32::try_from(total).ok());
-    info.values = completions.values;
-    info.values.truncate(CompletionInfo::MAX_VALUES);
-    let mut result = CompleteResult::new(info);
-    result.meta = snapshot.result_meta(spec_version);
-    Ok(result)
+    let has_more = completions.has_more || completions.values.len() > CompletionInfo::MAX_VALUES;
+    let mut values = completions.values;
+    values.truncate(CompletionInfo::MAX_VALUES);
+    let completion = CompletionResult { values, has_more, ..completions };
+    let result = CompleteResult { notes: snapshot.result_notes(spec_version), completion };
+    version_keys::to_json(&result, spec_version, &[])
 }
 
 fn completion_request(request: CompleteRequestParams) -> Result<CompletionRequest, ErrorData> {

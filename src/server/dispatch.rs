@@ -2,22 +2,25 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 use rmcp::model::{
-    ClientNotification, ClientRequest, DiscoverResult, ErrorCode, ErrorData, GetMeta, ProtocolVersion,
-    RequestMetaObject, ServerResult,
+    ClientNotification, ClientRequest, DiscoverResult, ErrorCode, ErrorData, GetMeta, PaginatedRequestParams,
+    ProtocolVersion, RequestMetaObject,
 };
 
 use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler, completion, error, log_level,
+    ConnectionHandler, completion, error,
+    list_pages::{self, List},
+    log_level,
     method::Method,
     outgoing::OutgoingMessage,
     prompts,
     protocol_version::PROTOCOL_VERSIONS,
     request_context::{IncomingRequest, RequestContext},
-    resources, session, skills, subscription, tasks, tools, untyped_request,
+    resources, session, skills, subscription, tasks, tools, untyped_request, version_keys,
 };
 
 /// Up to this size of a message its request is begun on the thread that reads.
@@ -67,9 +70,9 @@ impl ConnectionHandler {
         let mut observed = self.observe(&request, &context);
         let outcome = self.answer_in_version(request, &context).await;
         observed.as_deref_mut().into_iter().for_each(|observed| observed.end(&outcome));
-        let answer = match &outcome {
-            Ok(result) => OutgoingMessage::result(id.clone(), result),
-            Err(error) => OutgoingMessage::error(Some(id.clone()), error),
+        let answer = match outcome {
+            Ok(result) => OutgoingMessage::result(id.clone(), &result),
+            Err(error) => OutgoingMessage::error(Some(id.clone()), &error),
         };
         match reservation.try_resize(answer.bytes()) {
             Ok(()) => answer,
@@ -81,71 +84,50 @@ impl ConnectionHandler {
         &self,
         request: ClientRequest,
         context: &RequestContext,
-    ) -> Result<ServerResult, ErrorData> {
+    ) -> Result<Bytes, ErrorData> {
         check_version(&request, &context.meta)?;
         let is_sessionless = session::is_sessionless_request(context);
         let version = if is_sessionless { SpecVersion::NEWEST } else { SpecVersion::NEWEST_WITH_SESSIONS };
         if Method::find(request.method()).is_some_and(|method| !method.is_in(version)) {
             return Err(untyped_request::explain(self, request.method(), None, context));
         }
-        match self.answer_method(request, context).await {
-            Ok(mut result) => {
-                match is_sessionless {
-                    true => result.fill_missing_cache_hints(),
-                    false => result.strip_result_type_for_legacy_peer(),
-                }
-                Ok(result)
-            }
-            Err(error) if is_sessionless && error.code == ErrorCode::RESOURCE_NOT_FOUND => {
-                Err(ErrorData { code: ErrorCode::INVALID_PARAMS, ..error })
-            }
-            Err(error) => Err(error),
-        }
+        self.answer_method(request, context).await.map_err(|error| match error.code {
+            ErrorCode::RESOURCE_NOT_FOUND if is_sessionless => ErrorData { code: ErrorCode::INVALID_PARAMS, ..error },
+            _ => error,
+        })
     }
 
-    /// The future of any request is as large as the largest of these: what may wait is in a box.
-    async fn answer_method(&self, request: ClientRequest, context: &RequestContext) -> Result<ServerResult, ErrorData> {
+    /// The JSON of the result. The future of any request is as large as the largest of these: what may wait is in a box.
+    async fn answer_method(&self, request: ClientRequest, context: &RequestContext) -> Result<Bytes, ErrorData> {
         use ClientRequest as R;
+        let empty = |()| Bytes::from_static(b"{}");
+        let acknowledged = |()| Bytes::from_static(b"{\"resultType\":\"complete\"}");
+        let cursor = |params: &Option<PaginatedRequestParams>| params.as_ref().and_then(|params| params.cursor.clone());
+        let list = |kind, params: &Option<_>| list_pages::list(self, kind, cursor(params).as_deref(), context);
         match request {
-            R::InitializeRequest(request) => session::initialize(self, request.params).map(Into::into),
-            R::DiscoverRequest(_) => Ok(self.discover(context).into()),
-            R::PingRequest(_) => Ok(ServerResult::empty(())),
-            R::SetLevelRequest(request) => log_level::set_level(self, &request.params, context).map(ServerResult::empty),
-            R::ListToolsRequest(request) => tools::list(self, request.params, context).map(Into::into),
-            R::CallToolRequest(request) => {
-                Box::pin(tools::call(self, request.params, context)).await.map(ServerResult::from)
-            }
-            R::ListPromptsRequest(request) => prompts::list(self, request.params, context).map(Into::into),
-            R::GetPromptRequest(request) => {
-                Box::pin(prompts::get(self, request.params, context)).await.map(ServerResult::from)
-            }
-            R::ListResourcesRequest(request) => resources::list(self, request.params, context).map(Into::into),
-            R::ListResourceTemplatesRequest(request) => {
-                resources::list_templates(self, request.params, context).map(Into::into)
-            }
-            R::ReadResourceRequest(request) => {
-                Box::pin(resources::read(self, request.params, context)).await.map(ServerResult::from)
-            }
-            R::CompleteRequest(request) => {
-                Box::pin(completion::complete(self, request.params, context)).await.map(Into::into)
-            }
-            R::SubscribeRequest(request) => {
-                subscription::subscribe(self, request.params.uri, context).map(ServerResult::empty)
-            }
-            R::UnsubscribeRequest(request) => {
-                subscription::unsubscribe(self, &request.params.uri, context).map(ServerResult::empty)
-            }
+            R::InitializeRequest(request) => session::initialize(self, request.params),
+            R::DiscoverRequest(_) => self.discover(context),
+            R::PingRequest(_) => Ok(empty(())),
+            R::SetLevelRequest(request) => log_level::set_level(self, &request.params, context).map(empty),
+            R::ListToolsRequest(request) => list(List::Tools, &request.params),
+            R::ListPromptsRequest(request) => list(List::Prompts, &request.params),
+            R::ListResourcesRequest(request) => list(List::Resources, &request.params),
+            R::ListResourceTemplatesRequest(request) => list(List::ResourceTemplates, &request.params),
+            R::ListSkillsRequest(request) => list(List::Skills, &request.params),
+            R::CallToolRequest(request) => Box::pin(tools::call(self, request.params, context)).await,
+            R::GetPromptRequest(request) => Box::pin(prompts::get(self, request.params, context)).await,
+            R::ReadResourceRequest(request) => Box::pin(resources::read(self, request.params, context)).await,
+            R::CompleteRequest(request) => Box::pin(completion::complete(self, request.params, context)).await,
+            R::SubscribeRequest(request) => subscription::subscribe(self, request.params.uri, context).map(empty),
+            R::UnsubscribeRequest(request) => subscription::unsubscribe(self, &request.params.uri, context).map(empty),
             R::SubscriptionsListenRequest(request) => {
-                Box::pin(subscription::listen(self, request.params.notifications, context)).await.map(Into::into)
+                Box::pin(subscription::listen(self, request.params.notifications, context)).await
             }
-            R::ListSkillsRequest(request) => skills::list(self, request.params, context).map(Into::into),
-            R::GetSkillRequest(request) => skills::get(self, &request.params.uri, context).map(Into::into),
-            R::ReadResourceDirectoryRequest(request) => {
-                skills::read_directory(self, request.params, context).map(ServerResult::ListResourcesResult)
-            }
-            R::GetTaskRequest(request) => tasks::get(self, &request.params, context).map(Into::into),
-            R::UpdateTaskRequest(request) => tasks::update(self, request.params, context).map(ServerResult::task_ack),
-            R::CancelTaskRequest(request) => tasks::cancel(self, &request.params, context).map(ServerResult::task_ack),
+            R::GetSkillRequest(request) => skills::get(self, &request.params.uri, context),
+            R::ReadResourceDirectoryRequest(request) => skills::read_directory(self, &request.params, context),
+            R::GetTaskRequest(request) => tasks::get(self, &request.params, context),
+            R::UpdateTaskRequest(request) => tasks::update(self, request.params, context).map(acknowledged),
+            R::CancelTaskRequest(request) => tasks::cancel(self, &request.params, context).map(acknowledged),
             R::CustomRequest(request) => {
                 Err(untyped_request::explain(self, &request.method, request.params.as_ref(), context))
             }
@@ -153,11 +135,12 @@ impl ConnectionHandler {
         }
     }
 
-    fn discover(&self, context: &RequestContext) -> DiscoverResult {
+    fn discover(&self, context: &RequestContext) -> Result<Bytes, ErrorData> {
         let served = self.shared_server.snapshot();
         let config = served.config_with(self.bridged_lists(&served, context));
         let result = DiscoverResult::from_server_info(PROTOCOL_VERSIONS.to_vec(), config);
-        result.with_ttl_ms(served.ttl_ms).with_cache_scope(served.cache_scope)
+        let result = result.with_ttl_ms(served.ttl_ms).with_cache_scope(served.cache_scope);
+        version_keys::to_json(&result, SpecVersion::NEWEST, &[])
     }
 
     /// Takes a notification of the client. Requests are cancelled by their transport.

@@ -1,97 +1,208 @@
-//! Pages of lists, and their cursors.
+//! Lists as they are written: the pages of each version, made once, and their cursors.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::OnceLock;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use rmcp::model::{ErrorData, PaginatedRequestParams};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use rmcp::model::ErrorData;
 use serde::Serialize;
 
+use crate::catalog::{Catalog, listing::Lists};
 use crate::digest::Digest;
+use crate::spec_version::SpecVersion;
 
-/// A list with the fingerprint of its value.
-pub(crate) struct PagedList<T> {
-    items: Arc<[T]>,
-    fingerprint: u64,
+use super::{
+    ConnectionHandler, RequestContext, bridge,
+    capability::CapabilityKind,
+    output_shape,
+    session::AdmittedRequest,
+    snapshot::CatalogSnapshot,
+    version_keys::{Place, remove_unknown_keys},
+};
+
+/// A list that a client may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum List {
+    Tools,
+    Prompts,
+    Resources,
+    ResourceTemplates,
+    Skills,
 }
 
-/// Some entries, and the cursor of the next ones.
+impl List {
+    /// Its key in the result.
+    fn key(self) -> &'static str {
+        match self {
+            List::Tools => "tools",
+            List::Prompts => "prompts",
+            List::Resources => "resources",
+            List::ResourceTemplates => "resourceTemplates",
+            List::Skills => "skills",
+        }
+    }
+
+    fn capability(self) -> CapabilityKind {
+        match self {
+            List::Tools => CapabilityKind::Tools,
+            List::Prompts => CapabilityKind::Prompts,
+            List::Resources | List::ResourceTemplates => CapabilityKind::Resources,
+            List::Skills => CapabilityKind::Skills,
+        }
+    }
+
+    fn place(self) -> Place {
+        match self {
+            List::Tools => Place::Tool,
+            List::Prompts => Place::Prompt,
+            List::Resources | List::ResourceTemplates => Place::Resource,
+            List::Skills => Place::Skill,
+        }
+    }
+
+    fn len(self, catalog: &Catalog) -> usize {
+        let lists = catalog.lists();
+        match self {
+            List::Tools => catalog.visible_tools().len(),
+            List::Prompts => lists.prompts.len(),
+            List::Resources => lists.resources.len(),
+            List::ResourceTemplates => lists.resource_templates.len(),
+            List::Skills => lists.skills.len(),
+        }
+    }
+
+    /// A number for its value. Sizes and times of resources may change between two pages; which there are may not.
+    fn fingerprint(self, catalog: &Catalog) -> u64 {
+        let lists = catalog.lists();
+        match self {
+            List::Tools => list_fingerprint(catalog.visible_tools()),
+            List::Prompts => list_fingerprint(&lists.prompts),
+            List::Resources => {
+                let uris: Vec<_> = lists.resources.iter().map(|resource| resource.uri.as_str()).collect();
+                list_fingerprint(&uris)
+            }
+            List::ResourceTemplates => list_fingerprint(&lists.resource_templates),
+            List::Skills => list_fingerprint(&lists.skills),
+        }
+    }
+
+    /// Some of its entries as a JSON array, in a version.
+    fn write(self, range: Range<usize>, snapshot: &CatalogSnapshot, version: SpecVersion) -> Option<Vec<u8>> {
+        let lists: &Lists = snapshot.catalog.lists();
+        let place = self.place();
+        match self {
+            List::Tools => {
+                let tools = snapshot.catalog.visible_tools().get(range)?;
+                let tools: Vec<_> =
+                    tools.iter().map(|tool| output_shape::listed_tool(tool, &snapshot.output_shapes, version)).collect();
+                write_entries(&tools, place, version)
+            }
+            List::Prompts => write_entries(lists.prompts.get(range)?, place, version),
+            List::Resources => write_entries(lists.resources.get(range)?, place, version),
+            List::ResourceTemplates => write_entries(lists.resource_templates.get(range)?, place, version),
+            List::Skills => write_entries(lists.skills.get(range)?, place, version),
+        }
+    }
+}
+
+/// Entries of a list as a JSON array, with the keys that a version knows.
+pub(crate) fn write_entries(entries: &[impl Serialize], place: Place, version: SpecVersion) -> Option<Vec<u8>> {
+    if place.is_whole_in(version) {
+        return serde_json::to_vec(entries).ok();
+    }
+    let mut entries = serde_json::to_value(entries).ok()?;
+    remove_unknown_keys(&mut entries, place, version);
+    Some(entries.to_string().into())
+}
+
+/// The pages of the lists of one catalog that were asked for.
+#[derive(Default)]
+pub(crate) struct ListPages {
+    fingerprints: [OnceLock<u64>; 5],
+    pages: Mutex<HashMap<(List, SpecVersion, usize), Bytes>>,
+}
+
+impl ListPages {
+    /// A number for the value of a list.
+    pub(crate) fn fingerprint(&self, list: List, catalog: &Catalog) -> u64 {
+        let fingerprint = || list.fingerprint(catalog);
+        self.fingerprints.get(list as usize).map_or_else(fingerprint, |known| *known.get_or_init(fingerprint))
+    }
+}
+
+/// Answers the request for a list.
+pub(crate) fn list(
+    server: &ConnectionHandler,
+    list: List,
+    cursor: Option<&str>,
+    context: &RequestContext,
+) -> Result<Bytes, ErrorData> {
+    let AdmittedRequest { snapshot, spec_version } = server.admit(list.capability(), context)?;
+    if list == List::Tools {
+        let bridged = server.bridged_lists(&snapshot, context);
+        if bridged.any() {
+            return bridge::list_tools(bridged, cursor, &snapshot, spec_version);
+        }
+    }
+    let fingerprint = || snapshot.pages.fingerprint(list, &snapshot.catalog);
+    let page = page_range(list.len(&snapshot.catalog), fingerprint, snapshot.page_size, cursor)?;
+    // Others are of cursors that no page has.
+    let is_kept = page.range.start % snapshot.page_size == 0;
+    let place = (list, spec_version, page.range.start);
+    if let Some(page) = snapshot.pages.pages.lock().get(&place) {
+        return Ok(page.clone());
+    }
+    let entries = list.write(page.range, &snapshot, spec_version).ok_or_else(invalid_cursor)?;
+    let page = snapshot.list_result(list.key(), &entries, page.next.as_deref(), spec_version);
+    if is_kept {
+        snapshot.pages.pages.lock().insert(place, page.clone());
+    }
+    Ok(page)
+}
+
+/// The entries of a list on one page, and the cursor of the next.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Page<T> {
-    pub(crate) items: Vec<T>,
+pub(crate) struct PageRange {
+    pub(crate) range: Range<usize>,
     pub(crate) next: Option<String>,
 }
 
-impl<T: Clone + Serialize> PagedList<T> {
-    /// The list with more entries at its end.
-    pub(crate) fn with(&self, more: Vec<T>) -> PagedList<T> {
-        let fingerprint = list_fingerprint(&[self.fingerprint, list_fingerprint(&more)]);
-        PagedList::new(self.items.iter().cloned().chain(more).collect(), fingerprint)
-    }
+/// The page that a cursor means. It is only valid for the list that it was issued for: another would skip or repeat
+/// entries. Clients pass an empty cursor for none.
+pub(crate) fn page_range(
+    count: usize,
+    fingerprint: impl Fn() -> u64,
+    size: usize,
+    cursor: Option<&str>,
+) -> Result<PageRange, ErrorData> {
+    let from = match cursor.filter(|cursor| !cursor.is_empty()) {
+        Some(cursor) => parse_cursor(cursor, count, fingerprint())?,
+        None => 0,
+    };
+    let to = from.saturating_add(size).min(count);
+    let next = (to < count).then(|| URL_SAFE_NO_PAD.encode(format!("{:x}:{to}", fingerprint())));
+    Ok(PageRange { range: from..to, next })
 }
 
-impl<T> PagedList<T> {
-    pub(crate) fn items(&self) -> &[T] {
-        &self.items
+fn parse_cursor(cursor: &str, count: usize, expected: u64) -> Result<usize, ErrorData> {
+    let text = URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let text = text.ok_or_else(invalid_cursor)?;
+    let (fingerprint, at) = text.split_once(':').ok_or_else(invalid_cursor)?;
+    let fingerprint = u64::from_str_radix(fingerprint, 16).map_err(|_| invalid_cursor())?;
+    let at = at.parse().map_err(|_| invalid_cursor())?;
+    if fingerprint != expected {
+        let message = "expired `cursor`: the list has changed; start again without one";
+        return Err(ErrorData::invalid_params(message, None));
     }
-
-    /// A number for its value.
-    pub(crate) fn fingerprint(&self) -> u64 {
-        self.fingerprint
-    }
-}
-
-impl<T: Clone> PagedList<T> {
-    pub(crate) fn new(items: Vec<T>, fingerprint: u64) -> PagedList<T> {
-        PagedList { items: items.into(), fingerprint }
-    }
-
-    /// Returns the page that the request asks for. A cursor is only valid for the list that it was issued for: another
-    /// would skip or repeat entries.
-    pub(crate) fn page(&self, request: Option<PaginatedRequestParams>, size: usize) -> Result<Page<T>, ErrorData> {
-        // Clients pass an empty cursor for none.
-        let from = match request.and_then(|request| request.cursor).filter(|cursor| !cursor.is_empty()) {
-            Some(cursor) => self.parse_cursor(&cursor)?,
-            None => 0,
-        };
-        let to = from.saturating_add(size).min(self.items.len());
-        let items = self.items.get(from..to).ok_or_else(invalid_cursor)?.to_vec();
-        Ok(Page { items, next: (to < self.items.len()).then(|| self.cursor(to)) })
-    }
-
-    /// The first entry that is the one sought.
-    pub(crate) fn find(&self, predicate: impl Fn(&T) -> bool) -> Option<&T> {
-        self.items.iter().find(|item| predicate(item))
-    }
-
-    fn cursor(&self, at: usize) -> String {
-        URL_SAFE_NO_PAD.encode(format!("{:x}:{at}", self.fingerprint))
-    }
-
-    fn parse_cursor(&self, cursor: &str) -> Result<usize, ErrorData> {
-        let text = URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-        let text = text.ok_or_else(invalid_cursor)?;
-        let (fingerprint, at) = text.split_once(':').ok_or_else(invalid_cursor)?;
-        let fingerprint = u64::from_str_radix(fingerprint, 16).map_err(|_| invalid_cursor())?;
-        let at = at.parse().map_err(|_| invalid_cursor())?;
-        if fingerprint != self.fingerprint {
-            return Err(ErrorData::invalid_params(
-                "expired `cursor`: the list has changed; start again without one",
-                None,
-            ));
-        }
-        if at == 0 || at >= self.items.len() { Err(invalid_cursor()) } else { Ok(at) }
-    }
+    if at == 0 || at >= count { Err(invalid_cursor()) } else { Ok(at) }
 }
 
 /// A number for the value of a list, the same in every process: a cursor belongs to it.
 pub(crate) fn list_fingerprint<T: Serialize>(list: &[T]) -> u64 {
     Digest::new("list").chain_update(&serde_json::to_vec(list).unwrap_or_default()).finish_u64()
-}
-
-impl<T> Clone for PagedList<T> {
-    fn clone(&self) -> PagedList<T> {
-        PagedList { items: self.items.clone(), fingerprint: self.fingerprint }
-    }
 }
 
 fn invalid_cursor() -> ErrorData {
@@ -103,36 +214,32 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn at(cursor: &str) -> Option<PaginatedRequestParams> {
-        Some(PaginatedRequestParams::default().with_cursor(Some(cursor.to_owned())))
-    }
-
     proptest! {
         #[test]
         fn pages_hold_every_entry_once_and_in_order(count in 0_usize..50, size in 1_usize..20) {
-            let listing = PagedList::new((0..count).collect(), 7);
-            let mut seen = Vec::new();
-            let mut page = listing.page(None, size).unwrap();
+            let (mut seen, mut cursor) = (Vec::new(), None);
             loop {
-                prop_assert!(page.items.len() <= size);
-                seen.append(&mut page.items);
-                let Some(next) = page.next else { break };
-                page = listing.page(at(&next), size).unwrap();
+                let page = page_range(count, || 7, size, cursor.as_deref()).unwrap();
+                prop_assert!(page.range.len() <= size);
+                seen.extend(page.range);
+                cursor = page.next;
+                if cursor.is_none() {
+                    break;
+                }
             }
             prop_assert_eq!(seen, (0..count).collect::<Vec<_>>());
         }
 
         #[test]
         fn forged_cursor_is_refused(cursor in ".+") {
-            let listing = PagedList::new(vec![1, 2, 3], 7);
-            prop_assert!(listing.page(at(&cursor), 1).is_err());
+            prop_assert!(page_range(3, || 7, 1, Some(&cursor)).is_err());
         }
     }
 
     #[test]
     fn cursor_of_changed_list_is_refused() {
-        let next = PagedList::new(vec![1, 2, 3], 7).page(None, 1).unwrap().next.unwrap();
-        let refused = PagedList::new(vec![1, 2, 3], 8).page(at(&next), 1).unwrap_err();
+        let next = page_range(3, || 7, 1, None).unwrap().next.unwrap();
+        let refused = page_range(3, || 8, 1, Some(&next)).unwrap_err();
         assert_eq!(refused.code.0, -32602);
         assert!(refused.message.contains("has changed"));
     }

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use rmcp::model::{ClientRequest, ErrorData, Implementation, ServerResult};
+use bytes::Bytes;
+use rmcp::model::{ClientRequest, ErrorData, Implementation};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -108,7 +109,7 @@ impl Drop for ConnectionHandler {
 
 impl ObservedRequest {
     /// Notes how it ended.
-    pub(crate) fn end(&mut self, outcome: &Result<ServerResult, ErrorData>) {
+    pub(crate) fn end(&mut self, outcome: &Result<Bytes, ErrorData>) {
         if let Some(record) = &mut self.record {
             record.end(outcome);
         }
@@ -116,9 +117,9 @@ impl ObservedRequest {
 }
 
 impl RequestRecord {
-    fn end(&mut self, response: &Result<ServerResult, ErrorData>) {
+    fn end(&mut self, response: &Result<Bytes, ErrorData>) {
         let value = match response {
-            Ok(result) => serde_json::to_value(result).unwrap_or_default(),
+            Ok(result) => serde_json::from_slice(result).unwrap_or_default(),
             Err(error) => json!({ "error": error }),
         };
         let is_error = value.get("isError") == Some(&Value::Bool(true));

@@ -1,7 +1,5 @@
 //! Messages of the server as they are written, and what their transport must know of them.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use rmcp::model::{
     ErrorCode, ErrorData, GetExtensions, JsonRpcMessage, ProgressToken, RequestId, ServerJsonRpcMessage,
@@ -36,36 +34,29 @@ pub(crate) enum OutgoingKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestOrigin(pub(crate) RequestId);
 
-/// An answer as JSON-RPC has it: with an id that is null where it is unknown.
+/// An error as JSON-RPC has it: with an id that is null where it is unknown.
 #[derive(Serialize)]
-struct Answer<'a, T> {
+struct ErrorAnswer<'a> {
     jsonrpc: &'static str,
     id: Option<&'a RequestId>,
-    #[serde(flatten)]
-    outcome: AnswerOutcome<'a, T>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "lowercase")]
-enum AnswerOutcome<'a, T> {
-    Result(&'a T),
-    Error(&'a ErrorData),
+    error: &'a ErrorData,
 }
 
 impl OutgoingMessage {
-    /// The result of a request.
-    pub(crate) fn result(id: RequestId, result: &impl Serialize) -> OutgoingMessage {
-        let outcome = AnswerOutcome::Result(result);
-        match encode(&Answer { jsonrpc: "2.0", id: Some(&id), outcome }) {
-            Ok(json) => OutgoingMessage { json, kind: OutgoingKind::Answer { id: Some(id), error: None } },
-            Err(error) => OutgoingMessage::error(Some(id), &ErrorData::internal_error(error, None)),
-        }
+    /// The result of a request, which is JSON.
+    pub(crate) fn result(id: RequestId, result: &[u8]) -> OutgoingMessage {
+        let mut json = Vec::with_capacity(result.len() + 64);
+        json.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+        json.extend_from_slice(&encode(&id));
+        json.extend_from_slice(b",\"result\":");
+        json.extend_from_slice(result);
+        json.push(b'}');
+        OutgoingMessage { json: json.into(), kind: OutgoingKind::Answer { id: Some(id), error: None } }
     }
 
     /// The error of a request, or of what was none.
     pub(crate) fn error(id: Option<RequestId>, error: &ErrorData) -> OutgoingMessage {
-        let outcome: AnswerOutcome<'_, ()> = AnswerOutcome::Error(error);
-        let json = encode(&Answer { jsonrpc: "2.0", id: id.as_ref(), outcome }).unwrap_or_default();
+        let json = encode(&ErrorAnswer { jsonrpc: "2.0", id: id.as_ref(), error });
         OutgoingMessage { json, kind: OutgoingKind::Answer { id, error: Some(error.code) } }
     }
 
@@ -74,7 +65,7 @@ impl OutgoingMessage {
         let origin = request.extensions().get::<RequestOrigin>().map(|origin| origin.0.clone());
         let kind = OutgoingKind::Question { id: id.clone(), origin };
         let message: ServerJsonRpcMessage = JsonRpcMessage::request(request, id);
-        OutgoingMessage { json: encode(&message).unwrap_or_default(), kind }
+        OutgoingMessage { json: encode(&message), kind }
     }
 
     /// A notification of the server.
@@ -98,7 +89,7 @@ impl OutgoingMessage {
             },
         };
         let message: ServerJsonRpcMessage = JsonRpcMessage::notification(notification);
-        OutgoingMessage { json: encode(&message).unwrap_or_default(), kind }
+        OutgoingMessage { json: encode(&message), kind }
     }
 
     /// The request that it answers.
@@ -125,9 +116,8 @@ impl OutgoingMessage {
     }
 }
 
-fn encode(message: &impl Serialize) -> Result<Bytes, Cow<'static, str>> {
-    serde_json::to_vec(message).map(Bytes::from).map_err(|error| {
-        tracing::error!(%error, "cannot serialize message");
-        "cannot serialize the answer".into()
-    })
+/// What has no maps but of texts is always serialized.
+fn encode(message: &impl Serialize) -> Bytes {
+    let json = serde_json::to_vec(message).inspect_err(|error| tracing::error!(%error, "cannot serialize message"));
+    json.unwrap_or_default().into()
 }

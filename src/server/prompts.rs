@@ -1,54 +1,50 @@
-//! `prompts/list` and `prompts/get`.
+//! `prompts/get`.
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use rmcp::{
-    model::{
-        ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, ListPromptsResult,
-        PaginatedRequestParams,
-    },
-};
+use rmcp::model::{ErrorData, GetPromptRequestParams};
+use serde::Serialize;
 
-use crate::catalog::result::call_result::{CallContext, PromptResult};
+use crate::catalog::result::call_result::{CallContext, PromptResult, ResultMessage};
 
 use super::{
     ConnectionHandler, RequestContext,
-    cache_hints::CacheHints,
     call_log::CallTarget,
     capability::CapabilityKind,
-    content,
-    downgrade::Downgrade,
     error,
     run_call::{CallOutcome, CallRequest},
     session::AdmittedRequest,
+    snapshot::ResultNotes,
+    version_keys::{self, Place},
 };
 
-pub(crate) fn list(
-    server: &ConnectionHandler,
-    request: Option<PaginatedRequestParams>,
-    context: &RequestContext,
-) -> Result<ListPromptsResult, ErrorData> {
-    let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Prompts, context)?;
-    let mut page = snapshot.prompts.page(request, snapshot.page_size)?;
-    page.items.downgrade(spec_version);
-    let result = ListPromptsResult { prompts: page.items, next_cursor: page.next, ..Default::default() };
-    Ok(result.with_cache_hints(&snapshot, spec_version))
+/// The result of `prompts/get`.
+#[derive(Serialize)]
+struct GetResult<'a> {
+    #[serde(flatten)]
+    notes: ResultNotes<'a>,
+    #[serde(flatten)]
+    answer: &'a PromptResult,
 }
 
 pub(crate) async fn get(
     server: &ConnectionHandler,
     request: GetPromptRequestParams,
     context: &RequestContext,
-) -> Result<GetPromptResponse, ErrorData> {
+) -> Result<Bytes, ErrorData> {
     let admitted = server.admit(CapabilityKind::Prompts, context)?;
-    let (served, spec_version) = (&admitted.snapshot, admitted.spec_version);
+    let (served, version) = (&admitted.snapshot, admitted.spec_version);
     let outcome = render(server, request, &admitted, context).await?;
-    let complete = |answer: PromptResult| {
-        let mut result = GetPromptResult::new(content::messages(answer.messages, spec_version));
-        result.description = answer.description;
-        result.meta = served.result_meta(spec_version);
-        GetPromptResponse::Complete(result)
-    };
-    outcome.into_response(complete, GetPromptResponse::InputRequired)
+    outcome.into_result(|mut answer: PromptResult| {
+        let messages = answer.messages.into_iter().enumerate();
+        let adapted = messages.map(|(nth, message)| ResultMessage {
+            content: version_keys::adapt_block(message.content, nth, version),
+            ..message
+        });
+        answer.messages = adapted.collect();
+        let result = GetResult { notes: served.result_notes(version), answer: &answer };
+        version_keys::to_json(&result, version, &[("messages", Place::Message)])
+    })
 }
 
 /// Renders a prompt for a client.

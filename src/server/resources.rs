@@ -1,72 +1,48 @@
-//! `resources/list`, `resources/templates/list` and `resources/read`.
+//! `resources/read`.
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use rmcp::{
-    model::{
-        ErrorData, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams, ReadResourceRequestParams,
-        ReadResourceResponse, ReadResourceResult,
-    },
-};
+use rmcp::model::{ErrorData, ReadResourceRequestParams};
+use serde::Serialize;
 
-use crate::catalog::result::call_result::{CallContext, ResourceResult};
+use crate::catalog::result::call_result::{CallContext, ResourceResult, ResultContents};
 
 use super::{
     ConnectionHandler, RequestContext,
-    cache_hints::CacheHints,
     call_log::CallTarget,
     capability::CapabilityKind,
-    content,
-    downgrade::Downgrade,
     error,
     run_call::{CallOutcome, CallRequest},
     session::AdmittedRequest,
-    snapshot,
+    snapshot::{self, ResultNotes},
+    version_keys::{self, Place},
 };
 
-pub(crate) fn list(
-    server: &ConnectionHandler,
-    request: Option<PaginatedRequestParams>,
-    context: &RequestContext,
-) -> Result<ListResourcesResult, ErrorData> {
-    let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Resources, context)?;
-    let mut page = snapshot.resources.page(request, snapshot.page_size)?;
-    page.items.downgrade(spec_version);
-    let result = ListResourcesResult { resources: page.items, next_cursor: page.next, ..Default::default() };
-    Ok(result.with_cache_hints(&snapshot, spec_version))
-}
-
-pub(crate) fn list_templates(
-    server: &ConnectionHandler,
-    request: Option<PaginatedRequestParams>,
-    context: &RequestContext,
-) -> Result<ListResourceTemplatesResult, ErrorData> {
-    let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Resources, context)?;
-    let mut page = snapshot.resource_templates.page(request, snapshot.page_size)?;
-    page.items.downgrade(spec_version);
-    let result =
-        ListResourceTemplatesResult { resource_templates: page.items, next_cursor: page.next, ..Default::default() };
-    Ok(result.with_cache_hints(&snapshot, spec_version))
+/// The result of `resources/read`.
+#[derive(Serialize)]
+struct ReadResult<'a> {
+    #[serde(flatten)]
+    notes: ResultNotes<'a>,
+    contents: &'a [ResultContents],
 }
 
 pub(crate) async fn read(
     server: &ConnectionHandler,
     request: ReadResourceRequestParams,
     context: &RequestContext,
-) -> Result<ReadResourceResponse, ErrorData> {
+) -> Result<Bytes, ErrorData> {
     let admitted = server.admit(CapabilityKind::Resources, context)?;
-    let (served, spec_version) = (&admitted.snapshot, admitted.spec_version);
+    let (served, version) = (&admitted.snapshot, admitted.spec_version);
     let outcome = read_contents(server, request, &admitted, context).await?;
-    let complete = |answer: ResourceResult| {
-        let mut result = ReadResourceResult::new(content::resource_contents(answer.contents, spec_version));
-        if spec_version.is_sessionless() {
-            let own_scope = answer.cache_scope.map(snapshot::cache_scope);
-            result.meta = Some(served.meta.clone());
-            result.ttl_ms = Some(answer.ttl_ms.unwrap_or(served.ttl_ms));
-            result.cache_scope = Some(own_scope.unwrap_or_else(|| served.cache_scope));
+    outcome.into_result(|answer: ResourceResult| {
+        let mut notes = served.cached_result_notes(version);
+        if version.is_sessionless() {
+            notes.ttl_ms = answer.ttl_ms.or(notes.ttl_ms);
+            notes.cache_scope = answer.cache_scope.map(snapshot::cache_scope).or(notes.cache_scope);
         }
-        ReadResourceResponse::Complete(result)
-    };
-    outcome.into_response(complete, ReadResourceResponse::InputRequired)
+        let result = ReadResult { notes, contents: &answer.contents };
+        version_keys::to_json(&result, version, &[("contents", Place::Contents)])
+    })
 }
 
 /// Reads a resource for a client.

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use rmcp::{
     model::{ErrorCode, ErrorData, InputRequests, InputRequiredResult, InputResponses},
@@ -19,6 +20,7 @@ use crate::{
         result::refusal::{Refusal, RefusalKind},
     },
     digest::sha256,
+    spec_version::SpecVersion,
 };
 
 use super::{
@@ -27,6 +29,7 @@ use super::{
     client::RequestClient,
     question,
     session::AdmittedRequest,
+    version_keys,
 };
 
 /// A request that calls an entry, as it arrived.
@@ -59,15 +62,14 @@ impl<T> CallOutcome<T> {
         }
     }
 
-    /// The response to a request that cannot continue as a task.
-    pub(crate) fn into_response<R>(
+    /// The result of a request that cannot continue as a task.
+    pub(crate) fn into_result(
         self,
-        complete: impl FnOnce(T) -> R,
-        input_required: impl FnOnce(InputRequiredResult) -> R,
-    ) -> Result<R, ErrorData> {
+        complete: impl FnOnce(T) -> Result<Bytes, ErrorData>,
+    ) -> Result<Bytes, ErrorData> {
         match self {
-            CallOutcome::Done(answer) => Ok(complete(answer)),
-            CallOutcome::InputRequired(required) => Ok(input_required(required)),
+            CallOutcome::Done(answer) => complete(answer),
+            CallOutcome::InputRequired(required) => version_keys::to_json(&required, SpecVersion::NEWEST, &[]),
             CallOutcome::Detached(..) => Err(ErrorData::internal_error("call cannot run as a task", None)),
         }
     }

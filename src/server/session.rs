@@ -8,9 +8,10 @@ use std::{
     },
 };
 
+use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
-    model::{ErrorData, InitializeRequestParams, InitializeResult, ProtocolVersion},
+    model::{ErrorData, InitializeRequestParams, ProtocolVersion},
 };
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -23,11 +24,11 @@ use super::{
     ConnectionHandler, RequestContext, bridge,
     capability::{CapabilityKind, DeclaredCapabilities},
     client_rate_limit::ClientRateLimiter,
-    downgrade::Downgrade,
     error, observer,
     protocol_version::to_protocol_version,
     snapshot::{CatalogSnapshot, Revisions},
     throttle::Throttle,
+    version_keys::{self, Place},
 };
 
 /// The state of one connection. Requests of 2026-07-28 bring all they need and leave nothing here.
@@ -146,7 +147,7 @@ impl Session {
 pub(crate) fn initialize(
     server: &ConnectionHandler,
     request: InitializeRequestParams,
-) -> Result<InitializeResult, ErrorData> {
+) -> Result<Bytes, ErrorData> {
     let served = server.shared_server.snapshot();
     let spec_version = negotiate_version(&request.protocol_version);
     let experimental = request.capabilities.experimental.as_ref();
@@ -166,12 +167,12 @@ pub(crate) fn initialize(
         return Err(ErrorData::invalid_request("already initialized", None));
     }
     let mut result = served.config_with(bridged_lists);
-    result.downgrade(spec_version);
     result.protocol_version = to_protocol_version(spec_version);
     if let Some(observer) = server.shared_server.observer() {
         server.record_client(&name, observer);
     }
-    Ok(result)
+    let parts = [("capabilities", Place::Capabilities), ("serverInfo", Place::ServerInfo)];
+    version_keys::to_json(&result, spec_version, &parts)
 }
 
 /// The version that the client asks for, or else the newest that has sessions.

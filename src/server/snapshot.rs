@@ -6,9 +6,8 @@ use std::{
     sync::Arc,
 };
 
-use rmcp::model::{
-    CacheScope, JsonObject, MetaObject, Prompt, PromptArgument, Resource, ResourceTemplate, ServerConfig, Skill, Tool,
-};
+use bytes::Bytes;
+use rmcp::model::{CacheScope, JsonObject, MetaObject, ServerConfig};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::action::{ChangeNotification, ListKind, LogLevel};
@@ -20,8 +19,8 @@ use crate::value_types;
 use super::{
     Changes, ServeOptions,
     capability::{self, CapabilityKind, ChangeCapabilities, DeclaredCapabilities},
-    list_pages::{PagedList, list_fingerprint},
-    structured_content::{self, OutputShape},
+    list_pages::ListPages,
+    output_shape::{self, OutputShape},
 };
 
 /// What one request sees of the server, from its beginning to its end.
@@ -45,17 +44,37 @@ pub(crate) struct CatalogSnapshot {
     pub(crate) ttl_ms: u64,
     pub(crate) cache_scope: CacheScope,
     pub(crate) page_size: usize,
-    pub(crate) tools: PagedList<Tool>,
-    /// The same for sessions, which know no structured results but objects.
-    pub(crate) session_tools: PagedList<Tool>,
-    pub(crate) prompts: PagedList<Prompt>,
-    pub(crate) resources: PagedList<Resource>,
-    pub(crate) resource_templates: PagedList<ResourceTemplate>,
-    pub(crate) skills: PagedList<Skill>,
+    /// The pages of lists that were asked for.
+    pub(crate) pages: Arc<ListPages>,
     /// The tools with an output schema, and whether a session sees it wrapped.
     pub(crate) output_shapes: HashMap<String, OutputShape>,
     /// The input schemas of tools with arguments that HTTP repeats in headers.
     pub(crate) header_schemas: HashMap<String, Arc<JsonObject>>,
+}
+
+/// What a result has beside its content: 2026-07-28 alone has any of it.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ResultNotes<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_type: Option<&'static str>,
+    /// Who answers.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<&'a MetaObject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ttl_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cache_scope: Option<CacheScope>,
+}
+
+/// The result for a list without its entries.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListHead<'a> {
+    #[serde(flatten)]
+    notes: ResultNotes<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<&'a str>,
 }
 
 /// A message for every session.
@@ -158,9 +177,34 @@ impl CatalogSnapshot {
         config
     }
 
-    /// The `_meta` of a result: who answers, for versions without a session.
-    pub(crate) fn result_meta(&self, spec_version: SpecVersion) -> Option<MetaObject> {
-        spec_version.is_sessionless().then(|| self.meta.clone())
+    /// What a result has beside its content.
+    pub(crate) fn result_notes(&self, version: SpecVersion) -> ResultNotes<'_> {
+        match version.is_sessionless() {
+            true => ResultNotes { result_type: Some("complete"), meta: Some(&self.meta), ..ResultNotes::default() },
+            false => ResultNotes::default(),
+        }
+    }
+
+    /// The same for a result that may be kept for a while.
+    pub(crate) fn cached_result_notes(&self, version: SpecVersion) -> ResultNotes<'_> {
+        let notes = self.result_notes(version);
+        match version.is_sessionless() {
+            true => ResultNotes { ttl_ms: Some(self.ttl_ms), cache_scope: Some(self.cache_scope), ..notes },
+            false => notes,
+        }
+    }
+
+    /// The result for a list: some of its entries, which are a JSON array.
+    pub(crate) fn list_result(&self, key: &str, entries: &[u8], next: Option<&str>, version: SpecVersion) -> Bytes {
+        let head = ListHead { notes: self.cached_result_notes(version), next_cursor: next };
+        let mut json = serde_json::to_vec(&head).unwrap_or_default();
+        // The array follows the members of the head.
+        json.pop();
+        let comma = if json.len() > 1 { "," } else { "" };
+        json.extend_from_slice(format!("{comma}\"{key}\":").as_bytes());
+        json.extend_from_slice(entries);
+        json.push(b'}');
+        json.into()
     }
 
     fn build(
@@ -172,12 +216,6 @@ impl CatalogSnapshot {
         let (server, lists) = (catalog.server(), catalog.lists());
         let capabilities = DeclaredCapabilities::from_catalog(&catalog, options);
         let change_capabilities = ChangeCapabilities::from_catalog(&catalog, options);
-        let shapes = structured_content::output_shapes(&lists.tools);
-        let tools: Vec<Tool> = catalog.visible_tools().iter().map(tool).collect();
-        let fingerprint = list_fingerprint(catalog.visible_tools());
-        let session_tools =
-            structured_content::session_tools(&tools, &shapes).map(|tools| PagedList::new(tools, fingerprint));
-        let tools = PagedList::new(tools, fingerprint);
         CatalogSnapshot {
             revisions,
             capabilities,
@@ -190,14 +228,9 @@ impl CatalogSnapshot {
             ttl_ms: server.ttl_ms.unwrap_or(0),
             cache_scope: server.cache_scope.map_or(CacheScope::Private, cache_scope),
             page_size: server.page_size.unwrap_or(DEFAULT_PAGE_SIZE).max(1),
-            session_tools: session_tools.unwrap_or_else(|| tools.clone()),
-            tools,
-            prompts: PagedList::new(lists.prompts.iter().map(prompt).collect(), list_fingerprint(&lists.prompts)),
-            resources: PagedList::new(lists.resources.iter().map(resource).collect(), uris_fingerprint(lists)),
-            resource_templates: convert_list(&lists.resource_templates),
-            skills: convert_list(&lists.skills),
+            pages: Arc::default(),
             header_schemas: header_schemas(&lists.tools),
-            output_shapes: shapes,
+            output_shapes: output_shape::output_shapes(&lists.tools),
             catalog,
         }
     }
@@ -223,12 +256,6 @@ pub(crate) fn cache_scope(scope: value_types::CacheScope) -> CacheScope {
     }
 }
 
-/// Sizes and times may change between two pages; which resources there are may not.
-fn uris_fingerprint(lists: &listing::Lists) -> u64 {
-    let uris: Vec<_> = lists.resources.iter().map(|resource| resource.uri.as_str()).collect();
-    list_fingerprint(&uris)
-}
-
 fn header_schemas(tools: &[listing::ToolListing]) -> HashMap<String, Arc<JsonObject>> {
     let tools = tools.iter().filter(|tool| has_mcp_headers(&tool.input_schema));
     tools.map(|tool| (tool.name.clone(), tool.input_schema.clone())).collect()
@@ -240,53 +267,6 @@ pub(crate) fn convert_via_json<T: DeserializeOwned>(listing: &impl Serialize) ->
     serde_json::from_value(value).inspect_err(|error| tracing::error!(%error, "cannot convert listing")).ok()
 }
 
-fn convert_list<T: DeserializeOwned + Clone>(listings: &[impl Serialize]) -> PagedList<T> {
-    PagedList::new(listings.iter().filter_map(convert_via_json).collect(), list_fingerprint(listings))
-}
-
 pub(crate) fn icons(icons: &[listing::Icon]) -> Option<Vec<rmcp::model::Icon>> {
     if icons.is_empty() { None } else { convert_via_json(&icons) }
-}
-
-fn tool(listing: &listing::ToolListing) -> Tool {
-    let description = listing.description.clone().map(Into::into);
-    let mut tool = Tool::new_with_raw(listing.name.clone(), description, listing.input_schema.clone());
-    tool.title = listing.title.clone();
-    tool.output_schema = listing.output_schema.clone();
-    tool.annotations = listing.annotations.as_ref().and_then(convert_via_json);
-    tool.icons = icons(&listing.icons);
-    tool.meta = listing.meta.clone().map(MetaObject);
-    tool
-}
-
-fn prompt(listing: &listing::PromptListing) -> Prompt {
-    let listing::PromptListing { name, title, description, arguments, icons: pictures, meta } = listing;
-    let arguments = (!arguments.is_empty()).then(|| arguments.iter().map(prompt_argument).collect());
-    let mut prompt = Prompt::new(name.clone(), description.clone(), arguments);
-    prompt.title = title.clone();
-    prompt.icons = icons(pictures);
-    prompt.meta = meta.clone().map(MetaObject);
-    prompt
-}
-
-fn prompt_argument(listing: &listing::PromptArgumentListing) -> PromptArgument {
-    let listing::PromptArgumentListing { name, title, description, required } = listing;
-    let mut argument = PromptArgument::new(name.clone());
-    argument.title = title.clone();
-    argument.description = description.clone();
-    argument.required = required.then_some(true);
-    argument
-}
-
-pub(crate) fn resource(listing: &listing::ResourceListing) -> Resource {
-    let listing::ResourceListing { uri, info, size } = listing;
-    let mut resource = Resource::new(uri.clone(), info.name.clone());
-    resource.title = info.title.clone();
-    resource.description = info.description.clone();
-    resource.mime_type = info.mime_type.clone();
-    resource.size = *size;
-    resource.icons = icons(&info.icons);
-    resource.annotations = info.annotations.as_ref().and_then(convert_via_json);
-    resource.meta = info.meta.clone().map(MetaObject);
-    resource
 }

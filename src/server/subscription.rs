@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use rmcp::model::{
     ErrorData, GetMeta, LoggingMessageNotification, LoggingMessageNotificationParam, 
     PromptListChangedNotification, ResourceListChangedNotification, ResourceUpdatedNotification,
@@ -13,6 +14,7 @@ use rmcp::model::{
 };
 use tokio::sync::watch;
 
+use crate::spec_version::SpecVersion;
 use crate::uri::normalize_uri;
 
 use super::{
@@ -21,6 +23,7 @@ use super::{
     error, log_level,
     session::{NegotiatedSession, Session, SubscribedResource},
     snapshot::{CatalogSnapshot, Revisions},
+    version_keys,
 };
 
 /// How many resources a session or a stream may subscribe to.
@@ -211,7 +214,7 @@ pub(crate) async fn listen(
     server: &ConnectionHandler,
     requested: SubscriptionFilter,
     context: &RequestContext,
-) -> Result<SubscriptionsListenResult, ErrorData> {
+) -> Result<Bytes, ErrorData> {
     let mut snapshots = server.shared_server.subscribe();
     let served = snapshots.borrow_and_update().clone();
     if !served.change_capabilities.any() {
@@ -226,7 +229,7 @@ pub(crate) async fn listen(
     }
     let mut result = SubscriptionsListenResult::complete(context.id.clone());
     result.meta.set_server_info(served.config.server_info.clone());
-    Ok(result)
+    version_keys::to_json(&result, SpecVersion::NEWEST, &[])
 }
 
 /// A stream of changes.

@@ -5,11 +5,12 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use futures_util::future::{BoxFuture, join_all};
 use parking_lot::Mutex;
 use rmcp::{
     model::{
-        CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities, CreateTaskResult, ErrorData,
+        CallToolResult, CancelTaskParams, ClientCapabilities, CreateTaskResult, ErrorData,
         GetTaskParams, GetTaskResult, UpdateTaskParams,
     },
     task_manager::{TaskContext, TaskExit},
@@ -25,7 +26,7 @@ use crate::{
     budget::serialized_size,
     catalog::{
         listing::Object,
-        result::call_result::{CallContext, TaskPolicy},
+        result::call_result::{CallContext, TaskPolicy, ToolResult},
         result::refusal::{Refusal, RefusalKind},
     },
     diagnostic::truncate,
@@ -39,7 +40,7 @@ use super::{
     error, question,
     session::AdmittedRequest,
     task_table::NewTask,
-    tools,
+    tools, version_keys,
 };
 
 /// How long the result of a task is kept by default.
@@ -94,7 +95,7 @@ pub(crate) fn start_task(
     server: &ConnectionHandler,
     task_call: TaskCall,
     context: &RequestContext,
-) -> Result<CallToolResponse, ErrorData> {
+) -> Result<Bytes, ErrorData> {
     let ttl = task_call.ttl();
     let (shared_server, meta) = (server.shared_server.clone(), task_call.admitted.snapshot.meta.clone());
     // With the trace of the request, which the task belongs to.
@@ -116,7 +117,7 @@ pub(crate) fn start_task(
     })?;
     let mut result = CreateTaskResult::new(task);
     result.meta = Some(meta);
-    Ok(CallToolResponse::Task(result))
+    version_keys::to_json(&result, SpecVersion::NEWEST, &[])
 }
 
 async fn run_task(
@@ -151,10 +152,16 @@ async fn run_task(
     };
     log.finish(&outcome);
     match outcome {
-        Ok(answer) => Ok(tools::tool_result(answer, &name, &admitted)),
+        Ok(answer) => task_result(answer, &name, &admitted).map_err(TaskExit::Error),
         Err(refusal) if refusal.kind == RefusalKind::Cancelled => Err(TaskExit::Cancelled),
         Err(refusal) => Err(TaskExit::Error(error::refusal_error(refusal))),
     }
+}
+
+/// The result of a tool in the type that the table of tasks keeps.
+fn task_result(answer: ToolResult, name: &str, admitted: &AdmittedRequest) -> Result<CallToolResult, ErrorData> {
+    let json = tools::tool_result(answer, name, admitted)?;
+    serde_json::from_slice(&json).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
 /// Waits until a task has to end, whether anybody asks for it or not.
@@ -185,11 +192,11 @@ pub(crate) fn get(
     server: &ConnectionHandler,
     request: &GetTaskParams,
     context: &RequestContext,
-) -> Result<GetTaskResult, ErrorData> {
+) -> Result<Bytes, ErrorData> {
     check_declared(server, context)?;
     let mut result = GetTaskResult::new(server.shared_server.tasks().get(&request.task_id)?);
     result.meta = Some(server.shared_server.snapshot().meta.clone());
-    Ok(result)
+    version_keys::to_json(&result, SpecVersion::NEWEST, &[])
 }
 
 /// Hands answers to a task.

@@ -1,56 +1,34 @@
-//! `tools/list` and `tools/call`.
+//! `tools/call`.
 
 use std::ops::ControlFlow;
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use rmcp::{
-    model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ErrorCode, ErrorData, ListToolsResult,
-        PaginatedRequestParams,
-    },
-};
+use rmcp::model::{CallToolRequestParams, ErrorCode, ErrorData};
+use serde::Serialize;
 
 use crate::catalog::result::call_result::{CallContext, ToolResult};
 use crate::spec_version::SpecVersion;
 
 use super::{
     ConnectionHandler, RequestContext, bridge,
-    cache_hints::CacheHints,
     call_log::CallTarget,
     capability::CapabilityKind,
     client::RequestClient,
-    content,
-    downgrade::Downgrade,
-    error,
+    error, output_shape,
     run_call::{CallOutcome, CallRequest},
     session::AdmittedRequest,
-    structured_content,
+    snapshot::ResultNotes,
     tasks::{self, TaskCall},
     tool_search,
+    version_keys::{self, Place},
 };
-
-pub(crate) fn list(
-    server: &ConnectionHandler,
-    request: Option<PaginatedRequestParams>,
-    context: &RequestContext,
-) -> Result<ListToolsResult, ErrorData> {
-    let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Tools, context)?;
-    let listing = if spec_version.is_sessionless() { &snapshot.tools } else { &snapshot.session_tools };
-    let lists = server.bridged_lists(&snapshot, context);
-    let page = match lists.any() {
-        true => bridge::with_tools(listing, lists, &snapshot).page(request, snapshot.page_size)?,
-        false => listing.page(request, snapshot.page_size)?,
-    };
-    let mut result = ListToolsResult { tools: page.items, next_cursor: page.next, ..Default::default() };
-    result.tools.downgrade(spec_version);
-    Ok(result.with_cache_hints(&snapshot, spec_version))
-}
 
 pub(crate) async fn call(
     server: &ConnectionHandler,
     request: CallToolRequestParams,
     context: &RequestContext,
-) -> Result<CallToolResponse, ErrorData> {
+) -> Result<Bytes, ErrorData> {
     let admitted = server.admit(CapabilityKind::Tools, context)?;
     if let Some(tool) = server.bridge_tool(&request.name, &admitted.snapshot, context) {
         return bridge::call(server, tool, request, &admitted, context).await;
@@ -58,12 +36,12 @@ pub(crate) async fn call(
     let name = request.name.clone();
     let request = match tool_search::resolve(request, &admitted.snapshot.catalog) {
         ControlFlow::Continue(request) => request,
-        ControlFlow::Break(answer) => return Ok(CallToolResponse::Complete(tool_result(answer, &name, &admitted))),
+        ControlFlow::Break(answer) => return tool_result(answer, &name, &admitted),
     };
     let runs_actions = admitted.snapshot.catalog.tool_runs_actions(&request.name);
     if let Err(wait) = server.charge_call(admitted.spec_version, runs_actions) {
         let answer = ToolResult::failure(error::rate_limited(wait).message);
-        return Ok(CallToolResponse::Complete(tool_result(answer, &request.name, &admitted)));
+        return tool_result(answer, &request.name, &admitted);
     }
     let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
     let policy = match tasks::task_policy(&name, &admitted, context) {
@@ -92,10 +70,7 @@ pub(crate) async fn call(
             let task_call = TaskCall { name: name.into_owned(), arguments, checkpoint, policy, admitted };
             tasks::start_task(server, task_call, context)
         }
-        (Ok(outcome), _) => outcome.into_response(
-            |answer| CallToolResponse::Complete(tool_result(answer, &name, &admitted)),
-            CallToolResponse::InputRequired,
-        ),
+        (Ok(outcome), _) => outcome.into_result(|answer| tool_result(answer, &name, &admitted)),
         (Err(error), _) => error_response(error, &name, &admitted),
     }
 }
@@ -105,7 +80,7 @@ fn start_task_at_once(
     server: &ConnectionHandler,
     task_call: TaskCall,
     context: &RequestContext,
-) -> Result<CallToolResponse, ErrorData> {
+) -> Result<Bytes, ErrorData> {
     let AdmittedRequest { snapshot, spec_version } = &task_call.admitted;
     let client = RequestClient::new(server, context, *spec_version, None);
     snapshot.catalog.check_tool_requirements(&task_call.name, &client).map_err(error::refusal_error)?;
@@ -113,25 +88,33 @@ fn start_task_at_once(
 }
 
 /// An error response; in a session, missing capabilities become a tool error for the model.
-fn error_response(error: ErrorData, name: &str, admitted: &AdmittedRequest) -> Result<CallToolResponse, ErrorData> {
+fn error_response(error: ErrorData, name: &str, admitted: &AdmittedRequest) -> Result<Bytes, ErrorData> {
     if error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY && !admitted.spec_version.is_sessionless() {
-        return Ok(CallToolResponse::Complete(tool_result(ToolResult::failure(error.message), name, admitted)));
+        return tool_result(ToolResult::failure(error.message), name, admitted);
     }
     Err(error)
 }
 
+/// The result of a call of a tool.
+#[derive(Serialize)]
+struct CallResult<'a> {
+    #[serde(flatten)]
+    notes: ResultNotes<'a>,
+    #[serde(flatten)]
+    answer: &'a ToolResult,
+}
+
 /// A tool's answer in the words of the version.
-pub(crate) fn tool_result(answer: ToolResult, name: &str, admitted: &AdmittedRequest) -> CallToolResult {
-    let spec_version = admitted.spec_version;
-    let content = content::blocks(answer.content, spec_version);
-    let mut result = if answer.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
-    result.structured_content = match answer.structured {
-        Some(value) if spec_version.is_sessionless() => Some(value),
-        Some(value) if spec_version >= SpecVersion::V2025_06_18 => {
-            Some(structured_content::session_value(value, admitted.snapshot.output_shapes.get(name).copied()))
+pub(crate) fn tool_result(mut answer: ToolResult, name: &str, admitted: &AdmittedRequest) -> Result<Bytes, ErrorData> {
+    let (snapshot, version) = (&admitted.snapshot, admitted.spec_version);
+    answer.content = version_keys::adapt_blocks(answer.content, version);
+    answer.structured = match answer.structured {
+        Some(value) if version.is_sessionless() => Some(value),
+        Some(value) if version >= SpecVersion::V2025_06_18 => {
+            Some(output_shape::session_value(value, snapshot.output_shapes.get(name).copied()))
         }
         _ => None,
     };
-    result.meta = admitted.snapshot.result_meta(spec_version);
-    result
+    let result = CallResult { notes: snapshot.result_notes(version), answer: &answer };
+    version_keys::to_json(&result, version, &[("content", Place::Block)])
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 macro_rules! spec_versions {
     ($($(#[doc = $doc:literal])+ $version:ident = $date:literal,)+) => {
         /// A version of the protocol.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, JsonSchema)]
         pub enum SpecVersion {
             $($(#[doc = $doc])+ #[serde(rename = $date)] $version,)+
         }

@@ -1,11 +1,12 @@
 //! Structured results for versions that only know objects: another value is wrapped as `{ "result": value }`.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
-use rmcp::model::{JsonObject, Tool};
+use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-use crate::catalog::listing;
+use crate::catalog::listing::ToolListing;
+use crate::spec_version::SpecVersion;
 
 /// How a tool's structured results look to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub(crate) enum OutputShape {
 }
 
 /// Tells, for each tool with an output schema, how its results look to a session.
-pub(crate) fn output_shapes(tools: &[listing::ToolListing]) -> HashMap<String, OutputShape> {
+pub(crate) fn output_shapes(tools: &[ToolListing]) -> HashMap<String, OutputShape> {
     let shape = |schema: &JsonObject| match schema.get("type").and_then(Value::as_str) {
         Some("object") => OutputShape::Plain,
         _ => OutputShape::Wrapped,
@@ -25,18 +26,19 @@ pub(crate) fn output_shapes(tools: &[listing::ToolListing]) -> HashMap<String, O
     tools.iter().filter_map(|tool| Some((tool.name.clone(), shape(tool.output_schema.as_ref()?)))).collect()
 }
 
-/// Returns the list of tools as sessions see it, where that is another one.
-pub(crate) fn session_tools(tools: &[Tool], shapes: &HashMap<String, OutputShape>) -> Option<Vec<Tool>> {
-    if shapes.values().all(|shape| *shape == OutputShape::Plain) {
-        return None;
-    }
-    let mut tools = tools.to_vec();
-    for tool in &mut tools {
-        if shapes.get(tool.name.as_ref()) == Some(&OutputShape::Wrapped) {
-            tool.output_schema = tool.output_schema.as_deref().map(wrap_schema);
+/// A tool as a version sees it: sessions know no schema of a result but an object's.
+pub(crate) fn listed_tool<'a>(
+    tool: &'a ToolListing,
+    shapes: &HashMap<String, OutputShape>,
+    version: SpecVersion,
+) -> Cow<'a, ToolListing> {
+    let wraps = !version.is_sessionless() && shapes.get(&tool.name) == Some(&OutputShape::Wrapped);
+    match &tool.output_schema {
+        Some(schema) if wraps => {
+            Cow::Owned(ToolListing { output_schema: Some(wrap_schema(schema)), ..tool.clone() })
         }
+        _ => Cow::Borrowed(tool),
     }
-    Some(tools)
 }
 
 /// Definitions stay at the root, where `#/$defs/…` refers to them.
