@@ -5,9 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rmcp::model::{
-    CallToolRequestParams, ErrorData, GetPromptRequestParams, JsonObject, ReadResourceRequestParams,
-};
+use rmcp::model::{CallToolRequestParams, ErrorData, GetPromptRequestParams, JsonObject, ReadResourceRequestParams};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
@@ -150,8 +148,7 @@ pub(crate) fn list_tools(
     let bridge_tools: Vec<ToolListing> = offered.map(BridgeTool::listing).collect();
     let fingerprints = [snapshot.pages.fingerprint(List::Tools, &snapshot.catalog), list_fingerprint(&bridge_tools)];
     let tools = snapshot.catalog.visible_tools().iter().chain(&bridge_tools);
-    let tools: Vec<_> =
-        tools.map(|tool| output_shape::listed_tool(tool, &snapshot.output_shapes, version)).collect();
+    let tools: Vec<_> = tools.map(|tool| output_shape::listed_tool(tool, &snapshot.output_shapes, version)).collect();
     let page = page_range(tools.len(), || list_fingerprint(&fingerprints), snapshot.page_size, cursor)?;
     let entries = write_entries(tools.get(page.range).unwrap_or_default(), Place::Tool, version).unwrap_or_default();
     Ok(snapshot.list_result("tools", &entries, page.next.as_deref(), version))
@@ -170,12 +167,8 @@ impl ConnectionHandler {
     }
 
     /// The lists that the client of a request gets as tools.
-    pub(crate) fn bridged_lists(
-        &self,
-        snapshot: &CatalogSnapshot,
-        context: &RequestContext,
-    ) -> BridgedLists {
-        if let Some(session) = self.session.negotiated().filter(|_| !super::session::is_sessionless_request(context)) {
+    pub(crate) fn bridged_lists(&self, snapshot: &CatalogSnapshot, context: &RequestContext) -> BridgedLists {
+        if let Some(session) = self.session.negotiated().filter(|_| !context.is_sessionless) {
             return session.bridged_lists;
         }
         let client = context.client_info().map(|info| info.name).unwrap_or_default();

@@ -6,8 +6,9 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use rmcp::model::{
     ClientNotification, ClientRequest, DiscoverResult, ErrorCode, ErrorData, GetMeta, PaginatedRequestParams,
-    ProtocolVersion, RequestMetaObject,
+    ProtocolVersion,
 };
+use tokio::task::coop::unconstrained;
 
 use crate::spec_version::SpecVersion;
 
@@ -23,8 +24,8 @@ use super::{
     resources, session, skills, subscription, tasks, tools, untyped_request, version_keys,
 };
 
-/// Up to this size of a message its request is begun on the thread that reads.
-const SMALL_MESSAGE_BYTES: u64 = 8 * 1024;
+/// Up to this size of a message, as its transport counts it, its request is begun on the thread that reads.
+const SMALL_MESSAGE_BYTES: u64 = 16 * 1024;
 
 impl ConnectionHandler {
     /// Begins to answer a request, and gives the answer to `finish`, now or when it is there.
@@ -39,7 +40,8 @@ impl ConnectionHandler {
         let begins_now = self.begins_now(&incoming);
         let handler = self.clone();
         let mut answer = Box::pin(async move { handler.answer(incoming).await });
-        match if begins_now { answer.as_mut().now_or_never() } else { None } {
+        // What the task that reads may still do does not matter to the request.
+        match if begins_now { unconstrained(answer.as_mut()).now_or_never() } else { None } {
             Some(answer) => finish(answer),
             None => drop(tokio::spawn(async move { finish(answer.await) })),
         }
@@ -65,8 +67,14 @@ impl ConnectionHandler {
     async fn answer(&self, incoming: IncomingRequest) -> OutgoingMessage {
         let IncomingRequest { id, mut request, reservation, cancel } = incoming;
         let meta = std::mem::take(request.get_meta_mut());
-        let session = self.session.clone();
-        let context = RequestContext { id: id.clone(), meta, cancel, reservation: reservation.clone(), session };
+        let context = RequestContext {
+            id: id.clone(),
+            is_sessionless: meta.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28),
+            meta,
+            cancel,
+            reservation: reservation.clone(),
+            session: self.session.clone(),
+        };
         let mut observed = self.observe(&request, &context);
         let outcome = self.answer_in_version(request, &context).await;
         observed.as_deref_mut().into_iter().for_each(|observed| observed.end(&outcome));
@@ -80,13 +88,9 @@ impl ConnectionHandler {
         }
     }
 
-    async fn answer_in_version(
-        &self,
-        request: ClientRequest,
-        context: &RequestContext,
-    ) -> Result<Bytes, ErrorData> {
-        check_version(&request, &context.meta)?;
-        let is_sessionless = session::is_sessionless_request(context);
+    async fn answer_in_version(&self, request: ClientRequest, context: &RequestContext) -> Result<Bytes, ErrorData> {
+        check_version(&request, context)?;
+        let is_sessionless = context.is_sessionless;
         let version = if is_sessionless { SpecVersion::NEWEST } else { SpecVersion::NEWEST_WITH_SESSIONS };
         if Method::find(request.method()).is_some_and(|method| !method.is_in(version)) {
             return Err(untyped_request::explain(self, request.method(), None, context));
@@ -154,17 +158,17 @@ impl ConnectionHandler {
 }
 
 /// Refuses a version that is not spoken, and a request of 2026-07-28 without all that it must bring (basic, `_meta`).
-fn check_version(request: &ClientRequest, meta: &RequestMetaObject) -> Result<(), ErrorData> {
+fn check_version(request: &ClientRequest, context: &RequestContext) -> Result<(), ErrorData> {
     if matches!(request, ClientRequest::InitializeRequest(_)) {
         return Ok(());
     }
-    let requested = meta.protocol_version();
-    if let Some(version) = requested.as_ref().filter(|version| !PROTOCOL_VERSIONS.contains(version)) {
-        return Err(ErrorData::unsupported_protocol_version(version.clone(), PROTOCOL_VERSIONS));
+    let requested = context.meta.protocol_version();
+    if let Some(version) = requested.filter(|version| !PROTOCOL_VERSIONS.contains(version)) {
+        return Err(ErrorData::unsupported_protocol_version(version, PROTOCOL_VERSIONS));
     }
     let is_discover = matches!(request, ClientRequest::DiscoverRequest(_));
-    if is_discover || requested.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28) {
-        let missing = meta.missing_required_keys(&ProtocolVersion::V_2026_07_28);
+    if is_discover || context.is_sessionless {
+        let missing = context.meta.missing_required_keys(&ProtocolVersion::V_2026_07_28);
         if !missing.is_empty() {
             let missing = missing.join(", ");
             let message = format!("request _meta is missing or has malformed required fields: {missing}");

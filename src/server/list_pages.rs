@@ -96,8 +96,10 @@ impl List {
         match self {
             List::Tools => {
                 let tools = snapshot.catalog.visible_tools().get(range)?;
-                let tools: Vec<_> =
-                    tools.iter().map(|tool| output_shape::listed_tool(tool, &snapshot.output_shapes, version)).collect();
+                let tools: Vec<_> = tools
+                    .iter()
+                    .map(|tool| output_shape::listed_tool(tool, &snapshot.output_shapes, version))
+                    .collect();
                 write_entries(&tools, place, version)
             }
             List::Prompts => write_entries(lists.prompts.get(range)?, place, version),

@@ -1,8 +1,6 @@
 //! `logging/setLevel` of sessions; in 2026-07-28 each request has its own level.
 
-use rmcp::{
-    model::{ErrorData, LoggingLevel, SetLevelRequestParams},
-};
+use rmcp::model::{ErrorData, LoggingLevel, SetLevelRequestParams};
 
 use crate::action::LogLevel;
 

@@ -53,8 +53,8 @@ use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use catalog_diff::Changes;
-pub use observer::{ClientName, RequestObserver, RequestRecord};
 pub(crate) use method::Method;
+pub use observer::{ClientName, RequestObserver, RequestRecord};
 pub(crate) use outgoing::{OutgoingKind, OutgoingMessage};
 pub(crate) use peer::{MessageSink, Peer};
 pub(crate) use request_context::{IncomingRequest, RequestContext};

@@ -18,16 +18,27 @@ pub(crate) struct OutgoingMessage {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum OutgoingKind {
     /// The answer to a request, whose id is unknown where the message was none; with the code of an error.
-    Answer { id: Option<RequestId>, error: Option<ErrorCode> },
+    Answer {
+        id: Option<RequestId>,
+        error: Option<ErrorCode>,
+    },
     /// A request on behalf of one of the client's.
-    Question { id: RequestId, origin: Option<RequestId> },
+    Question {
+        id: RequestId,
+        origin: Option<RequestId>,
+    },
     /// A question is taken back.
     QuestionCancelled(RequestId),
     Progress(ProgressToken),
     /// A change of a list, or of the resource of a URI: announced twice it says no more than once.
-    Change { method: &'static str, uri: Option<String> },
+    Change {
+        method: &'static str,
+        uri: Option<String>,
+    },
     /// Another notification, on behalf of a request where it has one.
-    Notification { origin: Option<RequestId> },
+    Notification {
+        origin: Option<RequestId>,
+    },
 }
 
 /// The request on whose behalf a message is sent, among its extensions: over HTTP that has a stream of its own.

@@ -34,9 +34,7 @@ pub(crate) fn listed_tool<'a>(
 ) -> Cow<'a, ToolListing> {
     let wraps = !version.is_sessionless() && shapes.get(&tool.name) == Some(&OutputShape::Wrapped);
     match &tool.output_schema {
-        Some(schema) if wraps => {
-            Cow::Owned(ToolListing { output_schema: Some(wrap_schema(schema)), ..tool.clone() })
-        }
+        Some(schema) if wraps => Cow::Owned(ToolListing { output_schema: Some(wrap_schema(schema)), ..tool.clone() }),
         _ => Cow::Borrowed(tool),
     }
 }

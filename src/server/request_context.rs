@@ -27,6 +27,8 @@ pub(crate) struct RequestContext {
     pub(crate) cancel: CancellationToken,
     pub(crate) reservation: Arc<Reservation>,
     pub(super) session: Arc<Session>,
+    /// Whether it is of 2026-07-28, which has no sessions.
+    pub(crate) is_sessionless: bool,
 }
 
 impl RequestContext {

@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use rmcp::{
-    model::{ErrorCode, ErrorData, InputRequests, InputRequiredResult, InputResponses},
-};
+use rmcp::model::{ErrorCode, ErrorData, InputRequests, InputRequiredResult, InputResponses};
 use serde_json::Value;
 
 use crate::{
@@ -63,10 +61,7 @@ impl<T> CallOutcome<T> {
     }
 
     /// The result of a request that cannot continue as a task.
-    pub(crate) fn into_result(
-        self,
-        complete: impl FnOnce(T) -> Result<Bytes, ErrorData>,
-    ) -> Result<Bytes, ErrorData> {
+    pub(crate) fn into_result(self, complete: impl FnOnce(T) -> Result<Bytes, ErrorData>) -> Result<Bytes, ErrorData> {
         match self {
             CallOutcome::Done(answer) => complete(answer),
             CallOutcome::InputRequired(required) => version_keys::to_json(&required, SpecVersion::NEWEST, &[]),

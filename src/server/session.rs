@@ -10,9 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
-use rmcp::{
-    model::{ErrorData, InitializeRequestParams, ProtocolVersion},
-};
+use rmcp::model::{ErrorData, InitializeRequestParams, ProtocolVersion};
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -144,10 +142,7 @@ impl Session {
 }
 
 /// Answers `initialize`, once in a session.
-pub(crate) fn initialize(
-    server: &ConnectionHandler,
-    request: InitializeRequestParams,
-) -> Result<Bytes, ErrorData> {
+pub(crate) fn initialize(server: &ConnectionHandler, request: InitializeRequestParams) -> Result<Bytes, ErrorData> {
     let served = server.shared_server.snapshot();
     let spec_version = negotiate_version(&request.protocol_version);
     let experimental = request.capabilities.experimental.as_ref();
@@ -181,19 +176,13 @@ fn negotiate_version(requested: &ProtocolVersion) -> SpecVersion {
     version.unwrap_or(SpecVersion::NEWEST_WITH_SESSIONS)
 }
 
-/// Whether the request declares version 2026-07-28.
-pub(crate) fn is_sessionless_request(context: &RequestContext) -> bool {
-    !context.meta.is_empty()
-        && context.meta.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
-}
-
 /// The `_meta` key of the log level of a request of 2026-07-28.
 const LOG_LEVEL_META_KEY: &str = "io.modelcontextprotocol/logLevel";
 
 impl ConnectionHandler {
     /// The protocol version of a request.
     pub(crate) fn request_version(&self, context: &RequestContext) -> Result<SpecVersion, ErrorData> {
-        if is_sessionless_request(context) {
+        if context.is_sessionless {
             let meta = &context.meta;
             let is_invalid = meta.contains_key(LOG_LEVEL_META_KEY) && meta.log_level().is_none();
             return if is_invalid { Err(error::unknown_log_level()) } else { Ok(SpecVersion::V2026_07_28) };
@@ -203,11 +192,7 @@ impl ConnectionHandler {
 
     /// Admits a request for a capability that was declared: to the session at its start, or else by the current
     /// catalog.
-    pub(crate) fn admit(
-        &self,
-        kind: CapabilityKind,
-        context: &RequestContext,
-    ) -> Result<AdmittedRequest, ErrorData> {
+    pub(crate) fn admit(&self, kind: CapabilityKind, context: &RequestContext) -> Result<AdmittedRequest, ErrorData> {
         let spec_version = self.request_version(context)?;
         let served = self.shared_server.snapshot();
         let capabilities = match self.session.negotiated() {

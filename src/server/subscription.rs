@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rmcp::model::{
-    ErrorData, GetMeta, LoggingMessageNotification, LoggingMessageNotificationParam, 
-    PromptListChangedNotification, ResourceListChangedNotification, ResourceUpdatedNotification,
-    ResourceUpdatedNotificationParam, ServerNotification, SubscriptionFilter, SubscriptionsAcknowledgedNotification,
-    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenResult, ToolListChangedNotification,
+    ErrorData, GetMeta, LoggingMessageNotification, LoggingMessageNotificationParam, PromptListChangedNotification,
+    ResourceListChangedNotification, ResourceUpdatedNotification, ResourceUpdatedNotificationParam, ServerNotification,
+    SubscriptionFilter, SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsListenResult, ToolListChangedNotification,
 };
 use tokio::sync::watch;
 
@@ -40,11 +40,7 @@ fn watchable_uris(requested: &SubscriptionFilter) -> &[String] {
 }
 
 /// Subscribes the session to a resource; an unknown one is not an error, since it may appear.
-pub(crate) fn subscribe(
-    server: &ConnectionHandler,
-    uri: String,
-    context: &RequestContext,
-) -> Result<(), ErrorData> {
+pub(crate) fn subscribe(server: &ConnectionHandler, uri: String, context: &RequestContext) -> Result<(), ErrorData> {
     let served = server.admit(CapabilityKind::Resources, context)?.snapshot;
     if !served.change_capabilities.updates {
         return Err(error::unknown_method("resources/subscribe"));
@@ -69,11 +65,7 @@ pub(crate) fn subscribe(
 }
 
 /// No longer watches a resource for the session, under whichever of its URIs it was subscribed to.
-pub(crate) fn unsubscribe(
-    server: &ConnectionHandler,
-    uri: &str,
-    context: &RequestContext,
-) -> Result<(), ErrorData> {
+pub(crate) fn unsubscribe(server: &ConnectionHandler, uri: &str, context: &RequestContext) -> Result<(), ErrorData> {
     if !server.admit(CapabilityKind::Resources, context)?.snapshot.change_capabilities.updates {
         return Err(error::unknown_method("resources/unsubscribe"));
     }
@@ -254,7 +246,8 @@ impl<'a> SubscriptionStream<'a> {
         let uris = watchable_uris(requested);
         let mut candidate = requested.clone();
         candidate.resource_subscriptions = candidate.resource_subscriptions.filter(|wanted| wanted.len() == uris.len());
-        let accepted = requested.intersection(&candidate).intersection(&requested.supported_by(&served.config.capabilities));
+        let accepted =
+            requested.intersection(&candidate).intersection(&requested.supported_by(&served.config.capabilities));
         let uris = accepted.resource_subscriptions.iter().flatten();
         let fingerprints = uris.map(|uri| served.fingerprint(uri)).collect();
         SubscriptionStream { peer: &server.peer, context, accepted, revisions: served.revisions, fingerprints }
@@ -267,7 +260,8 @@ impl<'a> SubscriptionStream<'a> {
         // Files are only checked with a new catalog, so one that is being written is announced once.
         while snapshots.changed().await.is_ok() {
             let served = snapshots.borrow_and_update().clone();
-            for list in ChangedList::between(std::mem::replace(&mut self.revisions, served.revisions), served.revisions) {
+            for list in ChangedList::between(std::mem::replace(&mut self.revisions, served.revisions), served.revisions)
+            {
                 if list.is_wanted(&self.accepted) {
                     self.send(list.notification()).await;
                 }

@@ -10,8 +10,8 @@ use futures_util::future::{BoxFuture, join_all};
 use parking_lot::Mutex;
 use rmcp::{
     model::{
-        CallToolResult, CancelTaskParams, ClientCapabilities, CreateTaskResult, ErrorData,
-        GetTaskParams, GetTaskResult, UpdateTaskParams,
+        CallToolResult, CancelTaskParams, ClientCapabilities, CreateTaskResult, ErrorData, GetTaskParams,
+        GetTaskResult, UpdateTaskParams,
     },
     task_manager::{TaskContext, TaskExit},
 };

@@ -7,7 +7,7 @@ use crate::diagnostic::truncate;
 use crate::schema::Schema;
 use crate::spec_version::SpecVersion;
 
-use super::{ConnectionHandler, RequestContext, error, method::Method, session};
+use super::{ConnectionHandler, RequestContext, error, method::Method};
 
 /// The error of such a request.
 pub(crate) fn explain(
@@ -16,7 +16,7 @@ pub(crate) fn explain(
     params: Option<&Value>,
     context: &RequestContext,
 ) -> ErrorData {
-    let is_sessionless = session::is_sessionless_request(context);
+    let is_sessionless = context.is_sessionless;
     let version = if is_sessionless { SpecVersion::NEWEST } else { SpecVersion::NEWEST_WITH_SESSIONS };
     let Some(method) = Method::find(name) else { return error::unknown_method(name) };
     let is_in_version = method.is_in(version);

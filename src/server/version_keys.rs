@@ -329,7 +329,10 @@ mod tests {
         assert!(said(&written_link, SpecVersion::V2025_06_18).get("icons").is_none());
         assert_eq!(said(&written_link, SpecVersion::V2025_06_18)["type"], "resource_link");
         for spec_version in [SpecVersion::V2025_06_18, SpecVersion::V2025_11_25, SpecVersion::V2026_07_28] {
-            assert_eq!((said(&written, spec_version), said(&written_text, spec_version)), (audio.clone(), text.clone()));
+            assert_eq!(
+                (said(&written, spec_version), said(&written_text, spec_version)),
+                (audio.clone(), text.clone())
+            );
         }
         for spec_version in [SpecVersion::V2025_11_25, SpecVersion::V2026_07_28] {
             assert_eq!(said(&written_link, spec_version), link);

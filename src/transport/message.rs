@@ -75,10 +75,19 @@ pub(super) struct Envelope<'a> {
 }
 
 pub(super) enum MessageKind<'a> {
-    Request { id: RequestId, method: Cow<'a, str> },
-    Notification { method: Cow<'a, str> },
+    Request {
+        id: RequestId,
+        method: Cow<'a, str>,
+    },
+    Notification {
+        method: Cow<'a, str>,
+    },
     /// The answer to a request of the server; without an id it is the error of what was none.
-    Answer { id: Option<RequestId>, result: Option<&'a str>, error: Option<&'a str> },
+    Answer {
+        id: Option<RequestId>,
+        result: Option<&'a str>,
+        error: Option<&'a str>,
+    },
 }
 
 #[derive(Deserialize)]

@@ -1,8 +1,10 @@
 //! The params of requests, by method.
 
-use rmcp::model::{ClientRequest, Request, RequestMetaObject, RequestNoParam, RequestOptionalParam, RequestParamsMeta};
+use rmcp::model::{
+    ClientRequest, DiscoverRequestParams, Request, RequestMetaObject, RequestNoParam, RequestOptionalParam,
+    RequestParamsMeta,
+};
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::Value;
 
 /// Why params are not those of a method.
 pub(super) enum InvalidParams {
@@ -48,8 +50,14 @@ pub(super) fn parse_typed_request(method: &str, params: Option<&str>) -> Result<
         "tasks/cancel" => R::CancelTaskRequest(with_params(params)?),
         "skills/get" => R::GetSkillRequest(with_params(params)?),
         "resources/directory/read" => R::ReadResourceDirectoryRequest(with_params(params)?),
-        // Of these two rmcp alone knows how to make parameters out of metadata.
-        "server/discover" | "skills/list" => parse_by_rmcp(method, params)?,
+        "skills/list" => R::ListSkillsRequest(with_optional_params(params)?),
+        "server/discover" => {
+            let mut request = Request::new(DiscoverRequestParams {});
+            if let Some(meta) = parse_params::<ParamsMeta>(params)?.meta {
+                request.extensions.insert(meta);
+            }
+            R::DiscoverRequest(request)
+        }
         _ => return Err(InvalidParams::Other),
     })
 }
@@ -98,13 +106,4 @@ fn without_params<M: Default>(params: Option<&str>) -> Result<RequestNoParam<M>,
         request.extensions.insert(meta);
     }
     Ok(request)
-}
-
-fn parse_by_rmcp(method: &str, params: Option<&str>) -> Result<ClientRequest, InvalidParams> {
-    let params: Value = parse_params(params)?;
-    let request = serde_json::json!({ "method": method, "params": params });
-    match serde_json::from_value(request) {
-        Ok(ClientRequest::CustomRequest(_)) | Err(_) => Err(InvalidParams::Other),
-        Ok(request) => Ok(request),
-    }
 }

@@ -15,7 +15,6 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     io::{AsyncWrite, AsyncWriteExt},
     sync::{Notify, watch},
-    task::JoinHandle,
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
@@ -99,14 +98,9 @@ impl WriteQueue {
 }
 
 impl SendQueue {
-    /// Begins to write to `writer`. When the peer no longer takes anything, `abort` is cancelled.
-    pub(super) fn spawn<W: AsyncWrite + Unpin + Send + 'static>(
-        writer: W,
-        caller: &Arc<Caller>,
-        redactors: Redactors,
-        abort: CancellationToken,
-    ) -> (Arc<SendQueue>, JoinHandle<()>) {
-        let send_queue = Arc::new(SendQueue {
+    /// A queue for messages to a peer. When it takes nothing any more, `abort` is cancelled.
+    pub(super) fn new(caller: &Arc<Caller>, redactors: Redactors, abort: CancellationToken) -> Arc<SendQueue> {
+        Arc::new(SendQueue {
             queue: Mutex::default(),
             pushed: Notify::new(),
             full: watch::Sender::new(false),
@@ -114,17 +108,15 @@ impl SendQueue {
             redactors,
             unwritten_responses: AtomicUsize::new(0),
             abort,
-        });
-        let task = tokio::spawn({
-            let send_queue = send_queue.clone();
-            async move {
-                if let Err(error) = send_queue.write(writer).await {
-                    tracing::debug!(%error, "write failed");
-                }
-                send_queue.abort();
-            }
-        });
-        (send_queue, task)
+        })
+    }
+
+    /// Writes messages until the queue is closed and empty, or the peer takes nothing any more.
+    pub(super) async fn write_to(&self, writer: impl AsyncWrite + Unpin) {
+        if let Err(error) = self.write(writer).await {
+            tracing::debug!(%error, "write failed");
+        }
+        self.abort();
     }
 
     /// Adds a message.
@@ -177,24 +169,13 @@ impl SendQueue {
         self.pushed.notify_one();
     }
 
-    /// Closes it, and waits for queued messages to be written within a time.
-    pub(super) async fn finish(&self, mut task: JoinHandle<()>, within: Duration) {
-        self.close();
-        if tokio::time::timeout(within, &mut task).await.is_err() {
-            task.abort();
-            // What it was about to write is given back below.
-            let _ = task.await;
-            self.abort();
-        }
-    }
-
     /// How many responses are not written.
     pub(super) fn unwritten_responses(&self) -> usize {
         self.unwritten_responses.load(Ordering::Acquire)
     }
 
     /// Drops queued and new messages: the peer no longer reads.
-    fn abort(&self) {
+    pub(super) fn abort(&self) {
         let mut queue = self.queue();
         *queue = WriteQueue { is_closed: true, ..WriteQueue::default() };
         self.reservation.shrink(self.reservation.bytes());
@@ -281,8 +262,9 @@ mod tests {
 
     fn send_queue(buffer: usize) -> (Arc<SendQueue>, tokio::io::DuplexStream) {
         let (near, far) = tokio::io::duplex(buffer);
-        let (send_queue, _task) =
-            SendQueue::spawn(near, &Arc::default(), Redactors::default(), CancellationToken::new());
+        let send_queue = SendQueue::new(&Arc::default(), Redactors::default(), CancellationToken::new());
+        let writing = send_queue.clone();
+        tokio::spawn(async move { writing.write_to(near).await });
         (send_queue, far)
     }
 
@@ -338,13 +320,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn unread_bytes_are_released_on_finish() {
+    async fn unread_bytes_are_released_at_the_end() {
         let (near, _far) = tokio::io::duplex(16);
         let (caller, abort) = (Arc::<Caller>::default(), CancellationToken::new());
-        let (send_queue, task) = SendQueue::spawn(near, &caller, Redactors::default(), abort.clone());
+        let send_queue = SendQueue::new(&caller, Redactors::default(), abort.clone());
         send_queue.push(message("x".repeat(MAX_QUEUED_BYTES), QueuedKind::Response));
         assert!(send_queue.is_full());
-        send_queue.finish(task, Duration::from_millis(10)).await;
+        send_queue.close();
+        assert!(tokio::time::timeout(Duration::from_millis(10), send_queue.write_to(near)).await.is_err());
+        send_queue.abort();
         assert_eq!((caller.held(), send_queue.is_full(), abort.is_cancelled()), (0, false, true));
     }
 

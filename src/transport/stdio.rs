@@ -1,7 +1,8 @@
 //! Standard input and output, and any other pipe: a message a line.
 
-use std::{collections::VecDeque, ops::Range, sync::Arc, time::Duration};
+use std::{collections::VecDeque, ops::Range, pin::pin, sync::Arc, time::Duration};
 
+use futures_util::{FutureExt, future::FusedFuture};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite},
@@ -28,14 +29,25 @@ const FLUSH_TIMEOUT: Duration = Duration::from_millis(300);
 /// Serves standard input and output until the input ends, the output breaks, or `stop` is cancelled.
 pub async fn serve(shared_server: &SharedServer, stop: CancellationToken) {
     let unanswered = if let Some((reader, writer)) = stdio_sockets::stdio_sockets() {
-        serve_on(shared_server, reader, writer, stop).await
+        serve_as_task(shared_server, reader, writer, stop).await
     } else if let Some((reader, writer)) = stdio_sockets::stdio_pipes() {
-        serve_on(shared_server, reader, writer, stop).await
+        serve_as_task(shared_server, reader, writer, stop).await
     } else {
-        serve_on(shared_server, tokio::io::stdin(), tokio::io::stdout(), stop).await
+        serve_as_task(shared_server, tokio::io::stdin(), tokio::io::stdout(), stop).await
     };
     super::log_abandoned_calls(unanswered + shared_server.running_tasks());
     shared_server.stop();
+}
+
+/// On the thread that hears of input first, so that no other has to be woken.
+async fn serve_as_task<R, W>(shared_server: &SharedServer, reader: R, writer: W, stop: CancellationToken) -> usize
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let shared_server = shared_server.clone();
+    let served = tokio::spawn(async move { serve_on(&shared_server, reader, writer, stop).await });
+    served.await.inspect_err(|error| tracing::error!(%error, "connection failed")).unwrap_or_default()
 }
 
 /// Serves a peer at the other ends of `reader` and `writer` until it is gone or `stop` is cancelled. Returns how many
@@ -50,8 +62,7 @@ where
 {
     let abort = stop.child_token();
     let peer_state = PeerState::new(shared_server, CallerKind::Only);
-    let (send_queue, writing) =
-        SendQueue::spawn(writer, peer_state.caller(), shared_server.redactors().clone(), abort.clone());
+    let send_queue = SendQueue::new(peer_state.caller(), shared_server.redactors().clone(), abort.clone());
     let stopping = stop.child_token();
     let connection = Arc::new(PipeConnection {
         handler: shared_server.connect(Arc::new(send_queue.clone()), stopping.clone()),
@@ -59,14 +70,29 @@ where
         send_queue: send_queue.clone(),
         answered: Notify::new(),
     });
-    let mut input = PipeInput { reader, lines: LineBuffer::new(), has_ended: false };
-    let _ = abort.run_until_cancelled(input.receive_all(&connection)).await;
-    // Calls and streams end.
-    stopping.cancel();
-    let _ = tokio::time::timeout(STOP_TIMEOUT, connection.wait_until_answered()).await;
-    let unanswered = connection.state().pending().len();
-    connection.state().cancel_all();
-    send_queue.finish(writing, FLUSH_TIMEOUT).await;
+    let reading = async {
+        let mut input = PipeInput { reader, lines: LineBuffer::new(), has_ended: false };
+        let _ = abort.run_until_cancelled(input.receive_all(&connection)).await;
+        // Calls and streams end.
+        stopping.cancel();
+        let _ = tokio::time::timeout(STOP_TIMEOUT, connection.wait_until_answered()).await;
+        let unanswered = connection.state().pending().len();
+        connection.state().cancel_all();
+        send_queue.close();
+        unanswered
+    };
+    // One task reads and writes: what is answered at once wakes no other.
+    let (mut reading, mut writing) = (pin!(reading), pin!(send_queue.write_to(writer).fuse()));
+    let unanswered = loop {
+        tokio::select! {
+            biased;
+            unanswered = &mut reading => break unanswered,
+            () = &mut writing, if !writing.is_terminated() => {}
+        }
+    };
+    if !writing.is_terminated() && tokio::time::timeout(FLUSH_TIMEOUT, writing).await.is_err() {
+        send_queue.abort();
+    }
     unanswered + send_queue.unwritten_responses()
 }
 

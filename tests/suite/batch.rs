@@ -254,7 +254,7 @@ fn batches_of_large_reads_do_not_wait_for_each_other() {
     let folder = TestFolder::with_manifest(
         "folio: 1\nserver: { name: s, limits: { bytesInFlight: 64MiB } }\nresources:\n  large: { uri: \"f://large\", file: large.txt }\n",
     );
-    folder.write("large.txt", vec![b'x'; 3 << 20]);
+    folder.write("large.txt", vec![b'x'; 1 << 20]);
     let server = folder.http();
     let read =
         |id: i64| json!({ "jsonrpc": "2.0", "id": id, "method": "resources/read", "params": { "uri": "f://large" } });

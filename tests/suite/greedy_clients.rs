@@ -315,7 +315,7 @@ fn nested_arrays_use_bounded_memory() {
     let peak = peak(server.pid());
     println!("flood of nested arrays: peak {} MiB", peak >> 20);
     assert!(peak < MAX_MEMORY_BYTES, "the server has taken {} MiB", peak >> 20);
-    let params = json!({ "name": "small", "_meta": { "padding": vec![json!([[[[[[1]]]]]]); 20_000] } });
+    let params = json!({ "name": "small", "_meta": { "padding": vec![json!([[[[[[1]]]]]]); 120_000] } });
     let refused = post(&server, "Connection: close\r\n", &message(1, "tools/call", params));
     let said = drain(refused);
     assert!(said.starts_with("HTTP/1.1 413") && said.contains("message too large: up to"), "{said}");

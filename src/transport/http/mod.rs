@@ -380,7 +380,9 @@ fn open_stream(http_server: &HttpServer, headers: &HeaderMap) -> Response {
         None => session.listen(),
     };
     // A stream that is gone is over: of an error, browsers would try again and again.
-    let Some(reader) = reader else { return event_stream::event_stream_response(stream::empty(), http_server.keep_alive) };
+    let Some(reader) = reader else {
+        return event_stream::event_stream_response(stream::empty(), http_server.keep_alive);
+    };
     let has_priming = session.version().is_some_and(|version| version >= SpecVersion::V2025_11_25);
     let priming = has_priming.then(|| event_stream::priming_event(&reader));
     let events = stream::iter(priming).chain(event_stream::read_events(reader));

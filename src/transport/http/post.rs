@@ -8,7 +8,9 @@ use axum::{
     response::Response,
 };
 use futures_util::{StreamExt, stream};
-use rmcp::model::{ClientNotification, ClientRequest, CustomRequest, ErrorCode, ErrorData, GetMeta, ProtocolVersion, RequestId};
+use rmcp::model::{
+    ClientNotification, ClientRequest, CustomRequest, ErrorCode, ErrorData, GetMeta, ProtocolVersion, RequestId,
+};
 use serde_json::Value;
 
 use crate::{
@@ -274,7 +276,8 @@ fn check_stated_version(header: Option<&str>, id: &RequestId, request: &ClientRe
         let is_discover = matches!(request, ClientRequest::DiscoverRequest(_));
         if is_discover || header.is_some_and(|header| header >= newest.as_str()) {
             let missing = missing_meta(request).join(", ");
-            let message = format!("Invalid params: request _meta is missing or has malformed required fields: {missing}");
+            let message =
+                format!("Invalid params: request _meta is missing or has malformed required fields: {missing}");
             let error = MessageError::invalid_params(id.clone(), message);
             return Err(Box::new(error_response(StatusCode::BAD_REQUEST, error)));
         }

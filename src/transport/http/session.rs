@@ -299,8 +299,7 @@ impl HttpSessionState {
     /// Notes a message of the client; `initialize` alone does not initialize the session.
     fn record_message(&mut self, message: &HandlerMessage) {
         self.record_activity();
-        let is_initialize =
-            matches!(message, HandlerMessage::Request(asked) if asked.request.method() == "initialize");
+        let is_initialize = matches!(message, HandlerMessage::Request(asked) if asked.request.method() == "initialize");
         self.is_initialized |= !is_initialize;
     }
 

@@ -75,10 +75,7 @@ fn open_stream(http_server: &HttpServer, paths: &SsePaths, headers: &HeaderMap) 
         let _ends_with_stream = &guard;
         event
     });
-    event_stream::event_stream_response(
-        stream::iter([Bytes::from(endpoint)]).chain(events),
-        http_server.keep_alive,
-    )
+    event_stream::event_stream_response(stream::iter([Bytes::from(endpoint)]).chain(events), http_server.keep_alive)
 }
 
 /// Ends a session when its stream is over.

@@ -9,10 +9,7 @@ use std::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::transport::{
-    message,
-    message_size::message_size,
-};
+use crate::transport::{message, message_size::message_size};
 
 thread_local! {
     static ALLOCATED: Cell<i64> = const { Cell::new(0) };
