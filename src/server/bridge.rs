@@ -20,12 +20,13 @@ use crate::spec_version::SpecVersion;
 use crate::value_types::Role;
 
 use super::{
-    ConnectionHandler, RequestContext,
+    ConnectionHandler,
     capability::CapabilityKind,
     list_pages::{List, list_fingerprint, page_range, write_entries},
-    output_shape, prompts, resources,
+    output_shape, prompts,
+    request::McpRequest,
+    resources,
     run_call::CallOutcome,
-    session::AdmittedRequest,
     snapshot::CatalogSnapshot,
     tools,
     version_keys::Place,
@@ -156,24 +157,19 @@ pub(crate) fn list_tools(
 
 impl ConnectionHandler {
     /// The tool that a call names, if it stands for a list and the client gets it.
-    pub(crate) fn bridge_tool(
-        &self,
-        name: &str,
-        snapshot: &CatalogSnapshot,
-        context: &RequestContext,
-    ) -> Option<BridgeTool> {
+    pub(crate) fn bridge_tool(&self, name: &str, request: &McpRequest) -> Option<BridgeTool> {
         let tool = BridgeTool::from_name(name)?;
-        tool.is_offered(self.bridged_lists(snapshot, context), snapshot).then_some(tool)
+        tool.is_offered(self.bridged_lists(request), &request.snapshot).then_some(tool)
     }
 
     /// The lists that the client of a request gets as tools.
-    pub(crate) fn bridged_lists(&self, snapshot: &CatalogSnapshot, context: &RequestContext) -> BridgedLists {
-        if let Some(session) = self.session.negotiated().filter(|_| !context.is_sessionless) {
+    pub(crate) fn bridged_lists(&self, request: &McpRequest) -> BridgedLists {
+        if let Some(session) = self.session.negotiated().filter(|_| !request.version.is_sessionless()) {
             return session.bridged_lists;
         }
-        let client = context.client_info().map(|info| info.name).unwrap_or_default();
-        let experimental = context.client_capabilities().and_then(|capabilities| capabilities.experimental);
-        lists_for(&client, experimental.as_ref(), snapshot)
+        let client = request.client_info().map(|info| info.name).unwrap_or_default();
+        let experimental = request.client_capabilities().and_then(|capabilities| capabilities.experimental);
+        lists_for(&client, experimental.as_ref(), &request.snapshot)
     }
 }
 
@@ -196,17 +192,16 @@ pub(crate) fn lists_for(
 pub(crate) async fn call(
     server: &ConnectionHandler,
     tool: BridgeTool,
-    request: CallToolRequestParams,
-    admitted: &AdmittedRequest,
-    context: &RequestContext,
+    params: CallToolRequestParams,
+    request: &McpRequest,
 ) -> Result<Bytes, ErrorData> {
-    let complete = |answer| tools::tool_result(answer, tool.name(), admitted);
+    let complete = |answer| tools::tool_result(answer, tool.name(), &request.snapshot, request.version);
     let outcome = match tool {
         BridgeTool::ListPrompts | BridgeTool::ListResources => {
-            list(tool, &request, &admitted.snapshot).map(|listed| CallOutcome::Done(ToolResult::text(listed)))
+            list(tool, &params, &request.snapshot).map(|listed| CallOutcome::Done(ToolResult::text(listed)))
         }
-        BridgeTool::GetPrompt => get_prompt(server, request, admitted, context).await,
-        BridgeTool::ReadResource => read_resource(server, request, admitted, context).await,
+        BridgeTool::GetPrompt => get_prompt(server, params, request).await,
+        BridgeTool::ReadResource => read_resource(server, params, request).await,
     };
     match outcome {
         Ok(outcome) => outcome.into_result(complete),
@@ -231,8 +226,8 @@ pub(crate) fn parse_arguments<T: DeserializeOwned>(
 }
 
 /// A page of a list, as JSON.
-fn list(tool: BridgeTool, request: &CallToolRequestParams, snapshot: &CatalogSnapshot) -> Result<String, ErrorData> {
-    let ListArguments { query, cursor } = parse_arguments(tool.input_schema(), request.arguments.clone())?;
+fn list(tool: BridgeTool, params: &CallToolRequestParams, snapshot: &CatalogSnapshot) -> Result<String, ErrorData> {
+    let ListArguments { query, cursor } = parse_arguments(tool.input_schema(), params.arguments.clone())?;
     let words = query_words(query.unwrap_or_default())?;
     let lists = snapshot.catalog.lists();
     let (key, mut entries): (_, Vec<_>) = match tool {
@@ -317,16 +312,15 @@ impl<'a> BridgeEntry<'a> {
 
 async fn get_prompt(
     server: &ConnectionHandler,
-    request: CallToolRequestParams,
-    admitted: &AdmittedRequest,
-    context: &RequestContext,
+    params: CallToolRequestParams,
+    request: &McpRequest,
 ) -> Result<CallOutcome<ToolResult>, ErrorData> {
-    let PromptArguments { name, arguments } = parse_arguments(BridgeTool::GetPrompt.input_schema(), request.arguments)?;
+    let PromptArguments { name, arguments } = parse_arguments(BridgeTool::GetPrompt.input_schema(), params.arguments)?;
     let mut prompt_request = GetPromptRequestParams::new(name);
     prompt_request.arguments = arguments;
-    prompt_request.input_responses = request.input_responses;
-    prompt_request.request_state = request.request_state;
-    Ok(prompts::render(server, prompt_request, admitted, context).await?.map(prompt_content))
+    prompt_request.input_responses = params.input_responses;
+    prompt_request.request_state = params.request_state;
+    Ok(prompts::render(server, prompt_request, request).await?.map(prompt_content))
 }
 
 /// The blocks of a prompt. In a conversation, a line before each message says whose it is.
@@ -354,15 +348,14 @@ fn prompt_content(prompt: PromptResult) -> ToolResult {
 
 async fn read_resource(
     server: &ConnectionHandler,
-    request: CallToolRequestParams,
-    admitted: &AdmittedRequest,
-    context: &RequestContext,
+    params: CallToolRequestParams,
+    request: &McpRequest,
 ) -> Result<CallOutcome<ToolResult>, ErrorData> {
-    let ResourceArguments { uri } = parse_arguments(BridgeTool::ReadResource.input_schema(), request.arguments)?;
+    let ResourceArguments { uri } = parse_arguments(BridgeTool::ReadResource.input_schema(), params.arguments)?;
     let mut resource_request = ReadResourceRequestParams::new(uri);
-    resource_request.input_responses = request.input_responses;
-    resource_request.request_state = request.request_state;
-    let outcome = resources::read_contents(server, resource_request, admitted, context).await?;
+    resource_request.input_responses = params.input_responses;
+    resource_request.request_state = params.request_state;
+    let outcome = resources::read_contents(server, resource_request, request).await?;
     Ok(outcome.map(|ResourceResult { contents, .. }| ToolResult {
         content: contents.into_iter().map(contents_block).filter(|block| !block.is_blank()).collect(),
         ..ToolResult::default()

@@ -23,16 +23,17 @@ use crate::budget::{Reservation, SMALL_RESERVATION_BYTES, serialized_size};
 use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler, Peer, RequestContext, SharedServer, log_level,
+    ConnectionHandler, Peer, SharedServer, log_level,
     outgoing::RequestOrigin,
     question,
+    request::McpRequest,
     session::{KnownRoots, Session},
     throttle::Throttle,
 };
 
 /// The client that made a request.
 pub(crate) struct RequestClient {
-    spec_version: SpecVersion,
+    version: SpecVersion,
     peer: Arc<Peer>,
     capabilities: Option<ClientCapabilities>,
     shared_server: SharedServer,
@@ -98,20 +99,19 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);
 impl RequestClient {
     pub(crate) fn new(
         server: &ConnectionHandler,
-        context: &RequestContext,
-        spec_version: SpecVersion,
+        request: &McpRequest,
         answers: Option<Map<String, Value>>,
     ) -> RequestClient {
         RequestClient {
-            spec_version,
+            version: request.version,
             peer: server.peer.clone(),
-            capabilities: context.client_capabilities(),
+            capabilities: request.client_capabilities(),
             shared_server: server.shared_server.clone(),
             session: server.session.clone(),
-            cancel: context.cancel.clone(),
-            reservation: context.reservation.clone(),
-            request: context.id.clone(),
-            token: context.meta.get_progress_token(),
+            cancel: request.cancel.clone(),
+            reservation: request.reservation.clone(),
+            request: request.id.clone(),
+            token: request.meta.get_progress_token(),
             progress: Mutex::new(ProgressState {
                 last: None,
                 last_message: None,
@@ -120,12 +120,12 @@ impl RequestClient {
                 pending_update: None,
                 sent_at: Instant::now(),
             }),
-            level: if spec_version.is_sessionless() {
-                context.meta.log_level().map(log_level::level_from_protocol)
+            level: if request.version.is_sessionless() {
+                request.meta.log_level().map(log_level::level_from_protocol)
             } else {
                 None
             },
-            answers: Mutex::new(answers.filter(|_| spec_version.is_sessionless())),
+            answers: Mutex::new(answers.filter(|_| request.version.is_sessionless())),
         }
     }
 
@@ -233,10 +233,10 @@ impl RequestClient {
     }
 
     async fn send_question(&self, question: &ClientQuestion, timeout: Duration) -> Result<Value, AskError> {
-        let (method, params) = question::question_request(&question.kind, self.spec_version);
+        let (method, params) = question::question_request(&question.kind, self.version);
         let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
         let answer = self.peer.ask(request, self.request.clone(), timeout, &self.cancel).await?;
-        Ok(question::normalize_answer(&question.kind, answer, self.spec_version))
+        Ok(question::normalize_answer(&question.kind, answer, self.version))
     }
 
     async fn send_log(&self, level: LogLevel, logger: &str, data: Value) {
@@ -255,7 +255,7 @@ impl RequestClient {
         let Some(token) = self.token.clone() else { return };
         let mut params = ProgressNotificationParam::new(token, update.progress.unwrap_or_default());
         params.total = update.total;
-        params.message = update.message.filter(|_| self.spec_version >= SpecVersion::V2025_03_26);
+        params.message = update.message.filter(|_| self.version >= SpecVersion::V2025_03_26);
         tokio::select! {
             () = self.cancel.cancelled() => {}
             () = self.peer.notify(ProgressNotification::new(params)) => {}
@@ -264,13 +264,13 @@ impl RequestClient {
 
     /// The least grave messages that the client wants, if any: 2026-07-28 says it by the request, before the session.
     fn min_log_level(&self) -> Option<LogLevel> {
-        if self.spec_version.is_sessionless() { self.level } else { Some(self.session.log_level()) }
+        if self.version.is_sessionless() { self.level } else { Some(self.session.log_level()) }
     }
 }
 
 impl McpClient for RequestClient {
     fn has_capability(&self, capability: ClientCapability) -> bool {
-        question::is_supported(capability, self.capabilities.as_ref(), self.spec_version)
+        question::is_supported(capability, self.capabilities.as_ref(), self.version)
     }
 
     fn declared_capabilities(&self) -> Option<Map<String, Value>> {
@@ -283,7 +283,7 @@ impl McpClient for RequestClient {
 
     fn ask<'a>(&'a self, round: &'a QuestionRound) -> BoxFuture<'a, Result<Map<String, Value>, AskError>> {
         Box::pin(async move {
-            if !self.spec_version.is_sessionless() {
+            if !self.version.is_sessionless() {
                 return self.ask_in_session(round).await;
             }
             self.answers().take().ok_or(AskError::InputRequired)

@@ -7,8 +7,7 @@ use serde::Serialize;
 use crate::catalog::result::call_result::{CompletionRequest, CompletionResult, CompletionTarget};
 
 use super::{
-    ConnectionHandler, RequestContext, capability::CapabilityKind, client_rate_limit::RequestCost, error,
-    session::AdmittedRequest, snapshot::ResultNotes, version_keys,
+    ConnectionHandler, client_rate_limit::RequestCost, error, request::McpRequest, snapshot::ResultNotes, version_keys,
 };
 
 /// The result of `completion/complete`.
@@ -21,16 +20,16 @@ struct CompleteResult<'a> {
 
 pub(crate) async fn complete(
     server: &ConnectionHandler,
-    request: CompleteRequestParams,
-    context: &RequestContext,
+    params: CompleteRequestParams,
+    request: &McpRequest,
 ) -> Result<Bytes, ErrorData> {
-    let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Completions, context)?;
-    server.rate_limiter(spec_version).take(RequestCost::Completion).map_err(error::rate_limited)?;
-    let completion = completion_request(request)?;
+    let (snapshot, version) = (&request.snapshot, request.version);
+    server.rate_limiter(version).take(RequestCost::Completion).map_err(error::rate_limited)?;
+    let completion = completion_request(params)?;
     if snapshot.catalog.completion_runs_actions(&completion) {
-        server.charge_call(spec_version, true).map_err(error::rate_limited)?;
+        server.charge_call(version, true).map_err(error::rate_limited)?;
     }
-    let call = server.call_context(context, &snapshot);
+    let call = server.call_context(request);
     let completions = server
         .run(&call.cancel, Box::pin(snapshot.catalog.complete(&completion, &call)))
         .await
@@ -39,21 +38,21 @@ pub(crate) async fn complete(
     let mut values = completions.values;
     values.truncate(CompletionInfo::MAX_VALUES);
     let completion = CompletionResult { values, has_more, ..completions };
-    let result = CompleteResult { notes: snapshot.result_notes(spec_version), completion };
-    version_keys::to_json(&result, spec_version, &[])
+    let result = CompleteResult { notes: snapshot.result_notes(version), completion };
+    version_keys::to_json(&result, version, &[])
 }
 
-fn completion_request(request: CompleteRequestParams) -> Result<CompletionRequest, ErrorData> {
-    let of = match request.r#ref {
+fn completion_request(params: CompleteRequestParams) -> Result<CompletionRequest, ErrorData> {
+    let of = match params.r#ref {
         Reference::Prompt(prompt) => CompletionTarget::Prompt(prompt.name),
         Reference::Resource(resource) => CompletionTarget::Template(resource.uri),
         _ => return Err(ErrorData::invalid_params("invalid `ref`, expected `ref/prompt` or `ref/resource`", None)),
     };
-    let context = request.context.and_then(|context| context.arguments).unwrap_or_default();
+    let context = params.context.and_then(|context| context.arguments).unwrap_or_default();
     Ok(CompletionRequest {
         target: of,
-        argument: request.argument.name,
-        value: request.argument.value,
+        argument: params.argument.name,
+        value: params.argument.value,
         context: context.into_iter().collect(),
     })
 }

@@ -20,7 +20,7 @@ use super::{
     outgoing::OutgoingMessage,
     prompts,
     protocol_version::PROTOCOL_VERSIONS,
-    request_context::{IncomingRequest, RequestContext},
+    request::{IncomingRequest, McpRequest},
     resources, session, skills, subscription, tasks, tools, untyped_request, version_keys,
 };
 
@@ -65,18 +65,24 @@ impl ConnectionHandler {
 
     /// Answers a request, and counts the answer until it is delivered.
     async fn answer(&self, incoming: IncomingRequest) -> OutgoingMessage {
-        let IncomingRequest { id, mut request, reservation, cancel } = incoming;
-        let meta = std::mem::take(request.get_meta_mut());
-        let context = RequestContext {
+        let IncomingRequest { id, request: mut message, reservation, cancel } = incoming;
+        let meta = std::mem::take(message.get_meta_mut());
+        let version = if meta.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28) {
+            SpecVersion::NEWEST
+        } else {
+            self.session_version().unwrap_or(SpecVersion::NEWEST_WITH_SESSIONS)
+        };
+        let request = McpRequest {
             id: id.clone(),
-            is_sessionless: meta.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28),
             meta,
             cancel,
             reservation: reservation.clone(),
+            snapshot: self.shared_server.snapshot(),
+            version,
             session: self.session.clone(),
         };
-        let mut observed = self.observe(&request, &context);
-        let outcome = self.answer_in_version(request, &context).await;
+        let mut observed = self.observe(&message, &request);
+        let outcome = self.answer_in_version(message, &request).await;
         observed.as_deref_mut().into_iter().for_each(|observed| observed.end(&outcome));
         let answer = match outcome {
             Ok(result) => OutgoingMessage::result(id.clone(), &result),
@@ -88,60 +94,65 @@ impl ConnectionHandler {
         }
     }
 
-    async fn answer_in_version(&self, request: ClientRequest, context: &RequestContext) -> Result<Bytes, ErrorData> {
-        check_version(&request, context)?;
-        let is_sessionless = context.is_sessionless;
-        let version = if is_sessionless { SpecVersion::NEWEST } else { SpecVersion::NEWEST_WITH_SESSIONS };
-        if Method::find(request.method()).is_some_and(|method| !method.is_in(version)) {
-            return Err(untyped_request::explain(self, request.method(), None, context));
+    /// Answers a request whose method its version has, and for which all is declared.
+    async fn answer_in_version(&self, message: ClientRequest, request: &McpRequest) -> Result<Bytes, ErrorData> {
+        check_version(&message, request)?;
+        let is_sessionless = request.version.is_sessionless();
+        if let Some(method) = Method::find(message.method()) {
+            let is_in_version = method.is_in(request.version);
+            // What a session lacks it may not know, so it is told what is not declared.
+            if let Some(kind) = method.capability.filter(|_| is_in_version || !is_sessionless) {
+                self.admit(kind, request)?;
+            }
+            if !is_in_version {
+                return Err(error::unknown_method(method.name));
+            }
         }
-        self.answer_method(request, context).await.map_err(|error| match error.code {
+        self.answer_method(message, request).await.map_err(|error| match error.code {
             ErrorCode::RESOURCE_NOT_FOUND if is_sessionless => ErrorData { code: ErrorCode::INVALID_PARAMS, ..error },
             _ => error,
         })
     }
 
     /// The JSON of the result. The future of any request is as large as the largest of these: what may wait is in a box.
-    async fn answer_method(&self, request: ClientRequest, context: &RequestContext) -> Result<Bytes, ErrorData> {
+    async fn answer_method(&self, message: ClientRequest, request: &McpRequest) -> Result<Bytes, ErrorData> {
         use ClientRequest as R;
         let empty = |()| Bytes::from_static(b"{}");
         let acknowledged = |()| Bytes::from_static(b"{\"resultType\":\"complete\"}");
         let cursor = |params: &Option<PaginatedRequestParams>| params.as_ref().and_then(|params| params.cursor.clone());
-        let list = |kind, params: &Option<_>| list_pages::list(self, kind, cursor(params).as_deref(), context);
-        match request {
-            R::InitializeRequest(request) => session::initialize(self, request.params),
-            R::DiscoverRequest(_) => self.discover(context),
+        let list = |list, params: &Option<_>| list_pages::list(self, list, cursor(params).as_deref(), request);
+        match message {
+            R::InitializeRequest(message) => session::initialize(self, message.params),
+            R::DiscoverRequest(_) => self.discover(request),
             R::PingRequest(_) => Ok(empty(())),
-            R::SetLevelRequest(request) => log_level::set_level(self, &request.params, context).map(empty),
-            R::ListToolsRequest(request) => list(List::Tools, &request.params),
-            R::ListPromptsRequest(request) => list(List::Prompts, &request.params),
-            R::ListResourcesRequest(request) => list(List::Resources, &request.params),
-            R::ListResourceTemplatesRequest(request) => list(List::ResourceTemplates, &request.params),
-            R::ListSkillsRequest(request) => list(List::Skills, &request.params),
-            R::CallToolRequest(request) => Box::pin(tools::call(self, request.params, context)).await,
-            R::GetPromptRequest(request) => Box::pin(prompts::get(self, request.params, context)).await,
-            R::ReadResourceRequest(request) => Box::pin(resources::read(self, request.params, context)).await,
-            R::CompleteRequest(request) => Box::pin(completion::complete(self, request.params, context)).await,
-            R::SubscribeRequest(request) => subscription::subscribe(self, request.params.uri, context).map(empty),
-            R::UnsubscribeRequest(request) => subscription::unsubscribe(self, &request.params.uri, context).map(empty),
-            R::SubscriptionsListenRequest(request) => {
-                Box::pin(subscription::listen(self, request.params.notifications, context)).await
+            R::SetLevelRequest(message) => Ok(empty(log_level::set_level(self, &message.params))),
+            R::ListToolsRequest(message) => list(List::Tools, &message.params),
+            R::ListPromptsRequest(message) => list(List::Prompts, &message.params),
+            R::ListResourcesRequest(message) => list(List::Resources, &message.params),
+            R::ListResourceTemplatesRequest(message) => list(List::ResourceTemplates, &message.params),
+            R::ListSkillsRequest(message) => list(List::Skills, &message.params),
+            R::CallToolRequest(message) => Box::pin(tools::call(self, message.params, request)).await,
+            R::GetPromptRequest(message) => Box::pin(prompts::get(self, message.params, request)).await,
+            R::ReadResourceRequest(message) => Box::pin(resources::read(self, message.params, request)).await,
+            R::CompleteRequest(message) => Box::pin(completion::complete(self, message.params, request)).await,
+            R::SubscribeRequest(message) => subscription::subscribe(self, message.params.uri, request).map(empty),
+            R::UnsubscribeRequest(message) => subscription::unsubscribe(self, &message.params.uri, request).map(empty),
+            R::SubscriptionsListenRequest(message) => {
+                Box::pin(subscription::listen(self, message.params.notifications, request)).await
             }
-            R::GetSkillRequest(request) => skills::get(self, &request.params.uri, context),
-            R::ReadResourceDirectoryRequest(request) => skills::read_directory(self, &request.params, context),
-            R::GetTaskRequest(request) => tasks::get(self, &request.params, context),
-            R::UpdateTaskRequest(request) => tasks::update(self, request.params, context).map(acknowledged),
-            R::CancelTaskRequest(request) => tasks::cancel(self, &request.params, context).map(acknowledged),
-            R::CustomRequest(request) => {
-                Err(untyped_request::explain(self, &request.method, request.params.as_ref(), context))
-            }
+            R::GetSkillRequest(message) => skills::get(&message.params.uri, request),
+            R::ReadResourceDirectoryRequest(message) => skills::read_directory(&message.params, request),
+            R::GetTaskRequest(message) => tasks::get(self, &message.params, request),
+            R::UpdateTaskRequest(message) => tasks::update(self, message.params, request).map(acknowledged),
+            R::CancelTaskRequest(message) => tasks::cancel(self, &message.params, request).map(acknowledged),
+            R::CustomRequest(message) => Err(untyped_request::explain(&message.method, message.params.as_ref())),
             other => Err(error::unknown_method(other.method())),
         }
     }
 
-    fn discover(&self, context: &RequestContext) -> Result<Bytes, ErrorData> {
-        let served = self.shared_server.snapshot();
-        let config = served.config_with(self.bridged_lists(&served, context));
+    fn discover(&self, request: &McpRequest) -> Result<Bytes, ErrorData> {
+        let served = &request.snapshot;
+        let config = served.config_with(self.bridged_lists(request));
         let result = DiscoverResult::from_server_info(PROTOCOL_VERSIONS.to_vec(), config);
         let result = result.with_ttl_ms(served.ttl_ms).with_cache_scope(served.cache_scope);
         version_keys::to_json(&result, SpecVersion::NEWEST, &[])
@@ -158,17 +169,16 @@ impl ConnectionHandler {
 }
 
 /// Refuses a version that is not spoken, and a request of 2026-07-28 without all that it must bring (basic, `_meta`).
-fn check_version(request: &ClientRequest, context: &RequestContext) -> Result<(), ErrorData> {
-    if matches!(request, ClientRequest::InitializeRequest(_)) {
+fn check_version(message: &ClientRequest, request: &McpRequest) -> Result<(), ErrorData> {
+    if matches!(message, ClientRequest::InitializeRequest(_)) {
         return Ok(());
     }
-    let requested = context.meta.protocol_version();
+    let requested = request.meta.protocol_version();
     if let Some(version) = requested.filter(|version| !PROTOCOL_VERSIONS.contains(version)) {
         return Err(ErrorData::unsupported_protocol_version(version, PROTOCOL_VERSIONS));
     }
-    let is_discover = matches!(request, ClientRequest::DiscoverRequest(_));
-    if is_discover || context.is_sessionless {
-        let missing = context.meta.missing_required_keys(&ProtocolVersion::V_2026_07_28);
+    if matches!(message, ClientRequest::DiscoverRequest(_)) || request.version.is_sessionless() {
+        let missing = request.meta.missing_required_keys(&ProtocolVersion::V_2026_07_28);
         if !missing.is_empty() {
             let missing = missing.join(", ");
             let message = format!("request _meta is missing or has malformed required fields: {missing}");

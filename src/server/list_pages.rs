@@ -15,10 +15,8 @@ use crate::digest::Digest;
 use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler, RequestContext, bridge,
-    capability::CapabilityKind,
-    output_shape,
-    session::AdmittedRequest,
+    ConnectionHandler, bridge, output_shape,
+    request::McpRequest,
     snapshot::CatalogSnapshot,
     version_keys::{Place, remove_unknown_keys},
 };
@@ -42,15 +40,6 @@ impl List {
             List::Resources => "resources",
             List::ResourceTemplates => "resourceTemplates",
             List::Skills => "skills",
-        }
-    }
-
-    fn capability(self) -> CapabilityKind {
-        match self {
-            List::Tools => CapabilityKind::Tools,
-            List::Prompts => CapabilityKind::Prompts,
-            List::Resources | List::ResourceTemplates => CapabilityKind::Resources,
-            List::Skills => CapabilityKind::Skills,
         }
     }
 
@@ -140,25 +129,25 @@ pub(crate) fn list(
     server: &ConnectionHandler,
     list: List,
     cursor: Option<&str>,
-    context: &RequestContext,
+    request: &McpRequest,
 ) -> Result<Bytes, ErrorData> {
-    let AdmittedRequest { snapshot, spec_version } = server.admit(list.capability(), context)?;
+    let (snapshot, version) = (&request.snapshot, request.version);
     if list == List::Tools {
-        let bridged = server.bridged_lists(&snapshot, context);
+        let bridged = server.bridged_lists(request);
         if bridged.any() {
-            return bridge::list_tools(bridged, cursor, &snapshot, spec_version);
+            return bridge::list_tools(bridged, cursor, snapshot, version);
         }
     }
     let fingerprint = || snapshot.pages.fingerprint(list, &snapshot.catalog);
     let page = page_range(list.len(&snapshot.catalog), fingerprint, snapshot.page_size, cursor)?;
     // Others are of cursors that no page has.
     let is_kept = page.range.start % snapshot.page_size == 0;
-    let place = (list, spec_version, page.range.start);
+    let place = (list, version, page.range.start);
     if let Some(page) = snapshot.pages.pages.lock().get(&place) {
         return Ok(page.clone());
     }
-    let entries = list.write(page.range, &snapshot, spec_version).ok_or_else(invalid_cursor)?;
-    let page = snapshot.list_result(list.key(), &entries, page.next.as_deref(), spec_version);
+    let entries = list.write(page.range, snapshot, version).ok_or_else(invalid_cursor)?;
+    let page = snapshot.list_result(list.key(), &entries, page.next.as_deref(), version);
     if is_kept {
         snapshot.pages.pages.lock().insert(place, page.clone());
     }

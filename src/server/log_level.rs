@@ -1,20 +1,14 @@
 //! `logging/setLevel` of sessions; in 2026-07-28 each request has its own level.
 
-use rmcp::model::{ErrorData, LoggingLevel, SetLevelRequestParams};
+use rmcp::model::{LoggingLevel, SetLevelRequestParams};
 
 use crate::action::LogLevel;
 
-use super::{ConnectionHandler, RequestContext, capability::CapabilityKind};
+use super::ConnectionHandler;
 
 /// Sets the least grave messages that a session wants.
-pub(crate) fn set_level(
-    server: &ConnectionHandler,
-    request: &SetLevelRequestParams,
-    context: &RequestContext,
-) -> Result<(), ErrorData> {
-    server.admit(CapabilityKind::Logging, context)?;
-    server.session.set_log_level(level_from_protocol(request.level));
-    Ok(())
+pub(crate) fn set_level(server: &ConnectionHandler, params: &SetLevelRequestParams) {
+    server.session.set_log_level(level_from_protocol(params.level));
 }
 
 /// The levels by which the protocol's and ours correspond.

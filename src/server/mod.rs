@@ -17,7 +17,7 @@ mod dispatch;
 mod method;
 mod outgoing;
 mod peer;
-mod request_context;
+mod request;
 mod client_rate_limit;
 mod list_pages;
 mod shared_server;
@@ -57,7 +57,7 @@ pub(crate) use method::Method;
 pub use observer::{ClientName, RequestObserver, RequestRecord};
 pub(crate) use outgoing::{OutgoingKind, OutgoingMessage};
 pub(crate) use peer::{MessageSink, Peer};
-pub(crate) use request_context::{IncomingRequest, RequestContext};
+pub(crate) use request::IncomingRequest;
 pub use shared_server::{ServeOptions, SharedServer};
 pub(crate) use untyped_request::params_error;
 
@@ -69,6 +69,7 @@ use crate::world::{ActionReport, ReportingWorld, TraceContext, World};
 
 use self::{
     client_rate_limit::{ClientRateLimiter, RequestCost},
+    request::McpRequest,
     session::Session,
 };
 
@@ -130,32 +131,29 @@ impl ConnectionHandler {
         tokio::time::sleep(STOP_GRACE).await;
     }
 
-    fn call_context(&self, context: &RequestContext, served: &snapshot::CatalogSnapshot) -> CallContext {
-        let meta_text = |key: &str| context.meta.get(key).and_then(Value::as_str);
+    fn call_context(&self, request: &McpRequest) -> CallContext {
+        let served = &request.snapshot;
+        let meta_text = |key: &str| request.meta.get(key).and_then(Value::as_str);
         let propagation = served.catalog.trace_propagation();
         let trace = TraceContext::new(meta_text("traceparent"))
             .with_tracestate(meta_text("tracestate").filter(|_| propagation.tracestate))
             .with_baggage(meta_text("baggage").filter(|_| propagation.baggage));
         let world = log_actions(served.catalog.redactor(), self.shared_server.world());
         CallContext {
-            memory: context.reservation.clone(),
-            ..CallContext::new(context.cancel.child_token(), trace.wrap(world))
+            memory: request.reservation.clone(),
+            ..CallContext::new(request.cancel.child_token(), trace.wrap(world))
         }
     }
 
     /// Charges a request to the rate limit of its client, or returns how long to wait.
-    fn charge_call(&self, spec_version: SpecVersion, runs_actions: bool) -> Result<(), Duration> {
+    fn charge_call(&self, version: SpecVersion, runs_actions: bool) -> Result<(), Duration> {
         let calls = || self.shared_server.catalog().limits().calls_per_second;
-        self.rate_limiter(spec_version).take(if runs_actions {
-            RequestCost::Action(calls())
-        } else {
-            RequestCost::Plain
-        })
+        self.rate_limiter(version).take(if runs_actions { RequestCost::Action(calls()) } else { RequestCost::Plain })
     }
 
     /// The rate limit of the client; sessionless clients share one.
-    fn rate_limiter(&self, spec_version: SpecVersion) -> &ClientRateLimiter {
-        if spec_version.is_sessionless() { self.shared_server.rate_limiter() } else { &self.session.rate_limiter }
+    fn rate_limiter(&self, version: SpecVersion) -> &ClientRateLimiter {
+        if version.is_sessionless() { self.shared_server.rate_limiter() } else { &self.session.rate_limiter }
     }
 }
 

@@ -7,7 +7,7 @@ use rmcp::model::{ClientRequest, ErrorData, Implementation};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{ConnectionHandler, Method, RequestContext, SharedServer};
+use super::{ConnectionHandler, Method, SharedServer, request::McpRequest};
 
 /// What is told of requests and clients.
 pub trait RequestObserver: Send + Sync {
@@ -60,14 +60,14 @@ pub(crate) struct ObservedRequest {
 
 impl ConnectionHandler {
     /// Observes a request to its end, if anybody wants to know of it.
-    pub(crate) fn observe(&self, request: &ClientRequest, context: &RequestContext) -> Option<Box<ObservedRequest>> {
+    pub(crate) fn observe(&self, message: &ClientRequest, request: &McpRequest) -> Option<Box<ObservedRequest>> {
         let observer = self.shared_server.observer()?;
-        let method = Method::find(request.method()).filter(|method| method.is_observed())?.name;
-        let client = client_name(context.client_info());
+        let method = Method::find(message.method()).filter(|method| method.is_observed())?.name;
+        let client = client_name(request.client_info());
         self.record_client(&client, observer);
-        let message = serde_json::to_value(request).unwrap_or_default();
-        let params = message.get("params").cloned().unwrap_or_default();
-        let version = self.request_version(context).map(|version| version.as_str()).unwrap_or_default();
+        let json = serde_json::to_value(message).unwrap_or_default();
+        let params = json.get("params").cloned().unwrap_or_default();
+        let version = request.version.as_str();
         let name = ["name", "uri", "ref"].iter().find_map(|key| Some(text_or_json(params.get(key)?)));
         let record = RequestRecord {
             client,

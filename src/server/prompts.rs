@@ -8,12 +8,11 @@ use serde::Serialize;
 use crate::catalog::result::call_result::{CallContext, PromptResult, ResultMessage};
 
 use super::{
-    ConnectionHandler, RequestContext,
+    ConnectionHandler,
     call_log::CallTarget,
-    capability::CapabilityKind,
     error,
-    run_call::{CallOutcome, CallRequest},
-    session::AdmittedRequest,
+    request::McpRequest,
+    run_call::{CallOutcome, EntryCall},
     snapshot::ResultNotes,
     version_keys::{self, Place},
 };
@@ -29,12 +28,11 @@ struct GetResult<'a> {
 
 pub(crate) async fn get(
     server: &ConnectionHandler,
-    request: GetPromptRequestParams,
-    context: &RequestContext,
+    params: GetPromptRequestParams,
+    request: &McpRequest,
 ) -> Result<Bytes, ErrorData> {
-    let admitted = server.admit(CapabilityKind::Prompts, context)?;
-    let (served, version) = (&admitted.snapshot, admitted.spec_version);
-    let outcome = render(server, request, &admitted, context).await?;
+    let version = request.version;
+    let outcome = render(server, params, request).await?;
     outcome.into_result(|mut answer: PromptResult| {
         let messages = answer.messages.into_iter().enumerate();
         let adapted = messages.map(|(nth, message)| ResultMessage {
@@ -42,7 +40,7 @@ pub(crate) async fn get(
             ..message
         });
         answer.messages = adapted.collect();
-        let result = GetResult { notes: served.result_notes(version), answer: &answer };
+        let result = GetResult { notes: request.snapshot.result_notes(version), answer: &answer };
         version_keys::to_json(&result, version, &[("messages", Place::Message)])
     })
 }
@@ -50,25 +48,22 @@ pub(crate) async fn get(
 /// Renders a prompt for a client.
 pub(crate) async fn render(
     server: &ConnectionHandler,
-    request: GetPromptRequestParams,
-    admitted: &AdmittedRequest,
-    context: &RequestContext,
+    params: GetPromptRequestParams,
+    request: &McpRequest,
 ) -> Result<CallOutcome<PromptResult>, ErrorData> {
-    let AdmittedRequest { snapshot: served, spec_version } = admitted;
-    let (spec_version, name) = (*spec_version, request.name.as_str());
-    let runs_actions = served.catalog.prompt_runs_actions(name);
-    server.charge_call(spec_version, runs_actions).map_err(error::rate_limited)?;
-    let call_request = CallRequest {
+    let (catalog, version, name) = (&request.snapshot.catalog, request.version, params.name.as_str());
+    let runs_actions = catalog.prompt_runs_actions(name);
+    server.charge_call(version, runs_actions).map_err(error::rate_limited)?;
+    let entry_call = EntryCall {
         target: CallTarget { method: "prompts/get", name, runs_actions },
-        arguments: request.arguments,
-        responses: request.input_responses,
-        state: request.request_state,
+        arguments: params.arguments,
+        responses: params.input_responses,
+        state: params.request_state,
         may_detach: false,
-        context,
     };
     let call = |arguments, call: CallContext| -> BoxFuture<'_, _> {
-        Box::pin(async move { served.catalog.get_prompt(name, arguments, &call).await })
+        Box::pin(async move { catalog.get_prompt(name, arguments, &call).await })
     };
-    let refuse = |refusal| error::refusal_error_for(spec_version, refusal);
-    server.run_call(call_request, admitted, call, refuse).await
+    let refuse = |refusal| error::refusal_error_for(version, refusal);
+    server.run_call(entry_call, request, call, refuse).await
 }

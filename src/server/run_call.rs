@@ -22,23 +22,22 @@ use crate::{
 };
 
 use super::{
-    ConnectionHandler, RequestContext,
+    ConnectionHandler,
     call_log::{CallLog, CallTarget, LoggedResult},
     client::RequestClient,
     question,
-    session::AdmittedRequest,
+    request::McpRequest,
     version_keys,
 };
 
-/// A request that calls an entry, as it arrived.
-pub(crate) struct CallRequest<'a> {
+/// What a request calls, and with what.
+pub(crate) struct EntryCall<'a> {
     pub(crate) target: CallTarget<'a>,
     pub(crate) arguments: Option<Object>,
     pub(crate) responses: Option<InputResponses>,
     pub(crate) state: Option<String>,
     /// Whether it may go on apart from this request.
     pub(crate) may_detach: bool,
-    pub(crate) context: &'a RequestContext,
 }
 
 /// How a call ended.
@@ -76,45 +75,46 @@ impl ConnectionHandler {
     /// The future of a call is large and moved several times, so it comes in a box.
     pub(crate) async fn run_call<'a, T: LoggedResult + Send + 'a>(
         &'a self,
-        request: CallRequest<'a>,
-        admitted: &'a AdmittedRequest,
+        entry_call: EntryCall<'a>,
+        request: &'a McpRequest,
         call: impl Fn(Option<Object>, CallContext) -> BoxFuture<'a, Result<T, Refusal>> + Send + Sync + 'a,
         refuse: impl Fn(Refusal) -> ErrorData + Send + Sync + 'a,
     ) -> Result<CallOutcome<T>, ErrorData> {
         // A waiting call is resumed or refused, even if no entry asks any more.
-        let has_heartbeat = request.target.runs_actions && request.context.meta.get_progress_token().is_some();
-        if !admitted.snapshot.uses_client && !has_heartbeat && !request.may_detach && request.state.is_none() {
-            let log = CallLog::start(request.target, request.arguments.as_ref(), &admitted.snapshot.catalog);
-            let fresh_call = self.call_context(request.context, &admitted.snapshot);
+        let has_heartbeat = entry_call.target.runs_actions && request.meta.get_progress_token().is_some();
+        let is_plain = !request.snapshot.uses_client && !has_heartbeat && !entry_call.may_detach;
+        if is_plain && entry_call.state.is_none() {
+            let log = CallLog::start(entry_call.target, entry_call.arguments.as_ref(), &request.snapshot.catalog);
+            let fresh_call = self.call_context(request);
             let cancel = fresh_call.cancel.clone();
-            let outcome = self.run(&cancel, call(request.arguments, fresh_call)).await;
+            let outcome = self.run(&cancel, call(entry_call.arguments, fresh_call)).await;
             log.finish(&outcome);
             return outcome.map(CallOutcome::Done).map_err(refuse);
         }
-        self.run_interactive_call(request, admitted, call, refuse).await
+        self.run_interactive_call(entry_call, request, call, refuse).await
     }
 
     /// The same for a call that may ask, or whose question is answered.
     fn run_interactive_call<'a, T: LoggedResult + Send + 'a>(
         &'a self,
-        request: CallRequest<'a>,
-        admitted: &'a AdmittedRequest,
+        entry_call: EntryCall<'a>,
+        request: &'a McpRequest,
         call: impl Fn(Option<Object>, CallContext) -> BoxFuture<'a, Result<T, Refusal>> + Send + Sync + 'a,
         refuse: impl Fn(Refusal) -> ErrorData + Send + Sync + 'a,
     ) -> BoxFuture<'a, Result<CallOutcome<T>, ErrorData>> {
         Box::pin(async move {
-            let CallRequest { target, arguments, responses, state, may_detach, context } = request;
-            let server = &admitted.snapshot.catalog.server().name;
+            let EntryCall { target, arguments, responses, state, may_detach } = entry_call;
+            let server = &request.snapshot.catalog.server().name;
             let binding = || state_binding(&[server, target.method, target.name], arguments.as_ref());
             let checkpoint = match &state {
                 Some(state) => Some(self.open_state(state, &binding())?),
                 None => None,
             };
-            let log = CallLog::start(target, arguments.as_ref(), &admitted.snapshot.catalog);
+            let log = CallLog::start(target, arguments.as_ref(), &request.snapshot.catalog);
             let answers = responses.map(|answers| answers.into_iter().collect());
-            let mut fresh_call = self.call_context(context, &admitted.snapshot);
+            let mut fresh_call = self.call_context(request);
             let cancel = fresh_call.cancel.clone();
-            let client = RequestClient::new(self, context, admitted.spec_version, answers).until(cancel.clone());
+            let client = RequestClient::new(self, request, answers).until(cancel.clone());
             let client = Arc::new(client);
             fresh_call.client = Some(client.clone());
             fresh_call.may_detach = may_detach;
@@ -131,7 +131,7 @@ impl ConnectionHandler {
             match outcome {
                 Ok(answer) => Ok(CallOutcome::Done(answer)),
                 Err(Refusal { kind: RefusalKind::InputRequired, pending_questions: Some(pending), .. }) => {
-                    self.input_required(*pending, &binding(), admitted).map(CallOutcome::InputRequired)
+                    self.input_required(*pending, &binding(), request).map(CallOutcome::InputRequired)
                 }
                 Err(Refusal { kind: RefusalKind::Detached, pending_questions: Some(pending), .. }) => {
                     Ok(CallOutcome::Detached(Box::new(pending.checkpoint), arguments))
@@ -154,7 +154,7 @@ impl ConnectionHandler {
         &self,
         pending: PendingQuestions,
         binding: &[u8],
-        admitted: &AdmittedRequest,
+        request: &McpRequest,
     ) -> Result<InputRequiredResult, ErrorData> {
         let failed = || ErrorData::internal_error("cannot send the input request", None);
         let content = serde_json::to_vec(&pending.checkpoint).map_err(|_| failed())?;
@@ -163,7 +163,7 @@ impl ConnectionHandler {
         let requests: Option<InputRequests> =
             questions.map(|question| Some((question.key, question::input_request(&question.kind)?))).collect();
         let result = InputRequiredResult::new(Some(requests.ok_or_else(failed)?), Some(state));
-        Ok(result.with_meta(admitted.snapshot.meta.clone()))
+        Ok(result.with_meta(request.snapshot.meta.clone()))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, OnceLock,
+        OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -19,12 +19,13 @@ use crate::catalog::BridgedLists;
 use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler, RequestContext, bridge,
+    ConnectionHandler, bridge,
     capability::{CapabilityKind, DeclaredCapabilities},
     client_rate_limit::ClientRateLimiter,
     error, observer,
     protocol_version::to_protocol_version,
-    snapshot::{CatalogSnapshot, Revisions},
+    request::McpRequest,
+    snapshot::Revisions,
     throttle::Throttle,
     version_keys::{self, Place},
 };
@@ -104,12 +105,6 @@ pub(crate) struct SubscribedResource {
     pub(crate) fingerprint: Option<u64>,
 }
 
-/// A request that may be answered: by this catalog, in this version, to its end.
-pub(crate) struct AdmittedRequest {
-    pub(crate) snapshot: Arc<CatalogSnapshot>,
-    pub(crate) spec_version: SpecVersion,
-}
-
 impl Session {
     pub(crate) fn negotiated(&self) -> Option<&NegotiatedSession> {
         self.negotiated.get()
@@ -142,12 +137,12 @@ impl Session {
 }
 
 /// Answers `initialize`, once in a session.
-pub(crate) fn initialize(server: &ConnectionHandler, request: InitializeRequestParams) -> Result<Bytes, ErrorData> {
+pub(crate) fn initialize(server: &ConnectionHandler, params: InitializeRequestParams) -> Result<Bytes, ErrorData> {
     let served = server.shared_server.snapshot();
-    let spec_version = negotiate_version(&request.protocol_version);
-    let experimental = request.capabilities.experimental.as_ref();
-    let bridged_lists = bridge::lists_for(&request.client_info.name, experimental, &served);
-    let mut client = request;
+    let spec_version = negotiate_version(&params.protocol_version);
+    let experimental = params.capabilities.experimental.as_ref();
+    let bridged_lists = bridge::lists_for(&params.client_info.name, experimental, &served);
+    let mut client = params;
     // No one looks at them, and they may be large.
     client.client_info.icons = None;
     let name = observer::client_name(Some(client.client_info.clone()));
@@ -180,30 +175,19 @@ fn negotiate_version(requested: &ProtocolVersion) -> SpecVersion {
 const LOG_LEVEL_META_KEY: &str = "io.modelcontextprotocol/logLevel";
 
 impl ConnectionHandler {
-    /// The protocol version of a request.
-    pub(crate) fn request_version(&self, context: &RequestContext) -> Result<SpecVersion, ErrorData> {
-        if context.is_sessionless {
-            let meta = &context.meta;
-            let is_invalid = meta.contains_key(LOG_LEVEL_META_KEY) && meta.log_level().is_none();
-            return if is_invalid { Err(error::unknown_log_level()) } else { Ok(SpecVersion::V2026_07_28) };
-        }
-        self.session.negotiated().map(|session| session.spec_version).ok_or_else(error::not_initialized)
-    }
-
     /// Admits a request for a capability that was declared: to the session at its start, or else by the current
     /// catalog.
-    pub(crate) fn admit(&self, kind: CapabilityKind, context: &RequestContext) -> Result<AdmittedRequest, ErrorData> {
-        let spec_version = self.request_version(context)?;
-        let served = self.shared_server.snapshot();
-        let capabilities = match self.session.negotiated() {
-            Some(session) if !spec_version.is_sessionless() => session.capabilities,
-            _ => served.capabilities,
-        };
-        let is_bridged = || kind == CapabilityKind::Tools && self.bridged_lists(&served, context).any();
-        if capabilities.has(kind) || is_bridged() {
-            Ok(AdmittedRequest { snapshot: served, spec_version })
+    pub(crate) fn admit(&self, kind: CapabilityKind, request: &McpRequest) -> Result<(), ErrorData> {
+        let capabilities = if request.version.is_sessionless() {
+            let meta = &request.meta;
+            if meta.contains_key(LOG_LEVEL_META_KEY) && meta.log_level().is_none() {
+                return Err(error::unknown_log_level());
+            }
+            request.snapshot.capabilities
         } else {
-            Err(error::undeclared_capability(kind))
-        }
+            self.session.negotiated().ok_or_else(error::not_initialized)?.capabilities
+        };
+        let is_bridged = || kind == CapabilityKind::Tools && self.bridged_lists(request).any();
+        if capabilities.has(kind) || is_bridged() { Ok(()) } else { Err(error::undeclared_capability(kind)) }
     }
 }

@@ -10,10 +10,8 @@ use crate::diagnostic::truncate;
 use crate::uri::normalize_uri;
 
 use super::{
-    ConnectionHandler, RequestContext,
-    capability::CapabilityKind,
     list_pages::{list_fingerprint, page_range, write_entries},
-    session::AdmittedRequest,
+    request::McpRequest,
     snapshot::ResultNotes,
     version_keys::{self, Place},
 };
@@ -26,8 +24,8 @@ struct GetResult<'a> {
     skill: &'a SkillListing,
 }
 
-pub(crate) fn get(server: &ConnectionHandler, uri: &str, context: &RequestContext) -> Result<Bytes, ErrorData> {
-    let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Skills, context)?;
+pub(crate) fn get(uri: &str, request: &McpRequest) -> Result<Bytes, ErrorData> {
+    let (snapshot, version) = (&request.snapshot, request.version);
     if skill_name_from_uri(uri).is_none() {
         return Err(ErrorData::invalid_params(format!("{uri} is not the uri of a SKILL.md"), None));
     }
@@ -37,25 +35,23 @@ pub(crate) fn get(server: &ConnectionHandler, uri: &str, context: &RequestContex
         let message = format!("unknown skill: {}", truncate(uri, 256));
         return Err(ErrorData::invalid_params(message, Some(json!({ "uri": truncate(uri, 4096) }))));
     };
-    let result = GetResult { notes: snapshot.cached_result_notes(spec_version), skill };
-    version_keys::to_json(&result, spec_version, &[("skill", Place::Skill)])
+    let result = GetResult { notes: snapshot.cached_result_notes(version), skill };
+    version_keys::to_json(&result, version, &[("skill", Place::Skill)])
 }
 
 pub(crate) fn read_directory(
-    server: &ConnectionHandler,
-    request: &ReadResourceDirectoryRequestParams,
-    context: &RequestContext,
+    params: &ReadResourceDirectoryRequestParams,
+    request: &McpRequest,
 ) -> Result<Bytes, ErrorData> {
-    let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Skills, context)?;
-    let uri = &request.uri;
+    let (snapshot, version, uri) = (&request.snapshot, request.version, &params.uri);
     let Some(children) = snapshot.catalog.skill_directory(uri) else {
         let message = format!("unknown skill directory: {}", truncate(uri, 256));
         return Err(ErrorData::invalid_params(message, Some(json!({ "uri": truncate(uri, 4096) }))));
     };
     let uris: Vec<&str> = children.iter().map(|child| child.uri.as_str()).collect();
     let fingerprint = list_fingerprint(&uris);
-    let page = page_range(children.len(), || fingerprint, snapshot.page_size, request.cursor.as_deref())?;
+    let page = page_range(children.len(), || fingerprint, snapshot.page_size, params.cursor.as_deref())?;
     let children = children.get(page.range).unwrap_or_default();
-    let entries = write_entries(children, Place::Resource, spec_version).unwrap_or_default();
-    Ok(snapshot.list_result("resources", &entries, page.next.as_deref(), spec_version))
+    let entries = write_entries(children, Place::Resource, version).unwrap_or_default();
+    Ok(snapshot.list_result("resources", &entries, page.next.as_deref(), version))
 }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rmcp::model::{
     ErrorData, GetMeta, LoggingMessageNotification, LoggingMessageNotificationParam, PromptListChangedNotification,
-    ResourceListChangedNotification, ResourceUpdatedNotification, ResourceUpdatedNotificationParam, ServerNotification,
-    SubscriptionFilter, SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams,
-    SubscriptionsListenResult, ToolListChangedNotification,
+    RequestId, ResourceListChangedNotification, ResourceUpdatedNotification, ResourceUpdatedNotificationParam,
+    ServerNotification, SubscriptionFilter, SubscriptionsAcknowledgedNotification,
+    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenResult, ToolListChangedNotification,
 };
 use tokio::sync::watch;
 
@@ -18,9 +18,10 @@ use crate::spec_version::SpecVersion;
 use crate::uri::normalize_uri;
 
 use super::{
-    ConnectionHandler, Peer, RequestContext,
+    ConnectionHandler, Peer,
     capability::CapabilityKind,
     error, log_level,
+    request::McpRequest,
     session::{NegotiatedSession, Session, SubscribedResource},
     snapshot::{CatalogSnapshot, Revisions},
     version_keys,
@@ -40,8 +41,8 @@ fn watchable_uris(requested: &SubscriptionFilter) -> &[String] {
 }
 
 /// Subscribes the session to a resource; an unknown one is not an error, since it may appear.
-pub(crate) fn subscribe(server: &ConnectionHandler, uri: String, context: &RequestContext) -> Result<(), ErrorData> {
-    let served = server.admit(CapabilityKind::Resources, context)?.snapshot;
+pub(crate) fn subscribe(server: &ConnectionHandler, uri: String, request: &McpRequest) -> Result<(), ErrorData> {
+    let served = &request.snapshot;
     if !served.change_capabilities.updates {
         return Err(error::unknown_method("resources/subscribe"));
     }
@@ -65,8 +66,8 @@ pub(crate) fn subscribe(server: &ConnectionHandler, uri: String, context: &Reque
 }
 
 /// No longer watches a resource for the session, under whichever of its URIs it was subscribed to.
-pub(crate) fn unsubscribe(server: &ConnectionHandler, uri: &str, context: &RequestContext) -> Result<(), ErrorData> {
-    if !server.admit(CapabilityKind::Resources, context)?.snapshot.change_capabilities.updates {
+pub(crate) fn unsubscribe(server: &ConnectionHandler, uri: &str, request: &McpRequest) -> Result<(), ErrorData> {
+    if !request.snapshot.change_capabilities.updates {
         return Err(error::unknown_method("resources/unsubscribe"));
     }
     let normalized = normalize_uri(uri);
@@ -205,21 +206,21 @@ fn resource_updated(uri: String) -> ResourceUpdatedNotification {
 pub(crate) async fn listen(
     server: &ConnectionHandler,
     requested: SubscriptionFilter,
-    context: &RequestContext,
+    request: &McpRequest,
 ) -> Result<Bytes, ErrorData> {
     let mut snapshots = server.shared_server.subscribe();
     let served = snapshots.borrow_and_update().clone();
     if !served.change_capabilities.any() {
         return Err(error::unknown_method("subscriptions/listen"));
     }
-    let stream = SubscriptionStream::open(server, &requested, &served, context);
+    let stream = SubscriptionStream::open(server, &requested, &served, request);
     tokio::select! {
         biased;
-        () = context.cancel.cancelled() => {}
+        () = request.cancel.cancelled() => {}
         () = server.stop.cancelled() => {}
         () = stream.run(snapshots) => {}
     }
-    let mut result = SubscriptionsListenResult::complete(context.id.clone());
+    let mut result = SubscriptionsListenResult::complete(request.id.clone());
     result.meta.set_server_info(served.config.server_info.clone());
     version_keys::to_json(&result, SpecVersion::NEWEST, &[])
 }
@@ -227,7 +228,7 @@ pub(crate) async fn listen(
 /// A stream of changes.
 struct SubscriptionStream<'a> {
     peer: &'a Peer,
-    context: &'a RequestContext,
+    id: &'a RequestId,
     accepted: SubscriptionFilter,
     /// What was last sent.
     revisions: Revisions,
@@ -241,7 +242,7 @@ impl<'a> SubscriptionStream<'a> {
         server: &'a ConnectionHandler,
         requested: &SubscriptionFilter,
         served: &CatalogSnapshot,
-        context: &'a RequestContext,
+        request: &'a McpRequest,
     ) -> SubscriptionStream<'a> {
         let uris = watchable_uris(requested);
         let mut candidate = requested.clone();
@@ -250,7 +251,7 @@ impl<'a> SubscriptionStream<'a> {
             requested.intersection(&candidate).intersection(&requested.supported_by(&served.config.capabilities));
         let uris = accepted.resource_subscriptions.iter().flatten();
         let fingerprints = uris.map(|uri| served.fingerprint(uri)).collect();
-        SubscriptionStream { peer: &server.peer, context, accepted, revisions: served.revisions, fingerprints }
+        SubscriptionStream { peer: &server.peer, id: &request.id, accepted, revisions: served.revisions, fingerprints }
     }
 
     /// Acknowledges the subscription, and sends changes. It never ends.
@@ -280,7 +281,7 @@ impl<'a> SubscriptionStream<'a> {
 
     async fn send(&self, notification: impl Into<ServerNotification>) {
         let mut notification = notification.into();
-        notification.get_meta_mut().set_subscription_id(self.context.id.clone());
+        notification.get_meta_mut().set_subscription_id(self.id.clone());
         self.peer.notify(notification).await;
     }
 }

@@ -34,11 +34,12 @@ use crate::{
 };
 
 use super::{
-    CANCEL_GRACE, ConnectionHandler, RequestContext, SharedServer,
+    CANCEL_GRACE, ConnectionHandler, SharedServer,
     call_log::{CallLog, CallTarget},
     capability::CapabilityKind,
     error, question,
-    session::AdmittedRequest,
+    request::McpRequest,
+    snapshot::CatalogSnapshot,
     task_table::NewTask,
     tools, version_keys,
 };
@@ -49,18 +50,14 @@ const DEFAULT_TTL: Duration = Duration::from_secs(5 * 60);
 const MAX_STATUS_CHARS: usize = 1000;
 
 /// How the tool of a request runs as a task, where it may and the client knows tasks.
-pub(crate) fn task_policy(
-    name: &str,
-    admitted: &AdmittedRequest,
-    context: &RequestContext,
-) -> Result<Option<TaskPolicy>, Refusal> {
-    let snapshot = &admitted.snapshot;
+pub(crate) fn task_policy(name: &str, request: &McpRequest) -> Result<Option<TaskPolicy>, Refusal> {
+    let snapshot = &request.snapshot;
     if !snapshot.capabilities.has(CapabilityKind::Tasks) {
         return Ok(None);
     }
     let Some(policy) = snapshot.catalog.task_policy(name) else { return Ok(None) };
-    let knows = context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
-    match (admitted.spec_version.is_sessionless() && knows, policy.required) {
+    let knows = request.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
+    match (request.version.is_sessionless() && knows, policy.required) {
         (true, _) => Ok(Some(policy)),
         (false, false) => Ok(None),
         (false, true) => {
@@ -81,7 +78,6 @@ pub(crate) struct TaskCall {
     /// Where it goes on.
     pub(crate) checkpoint: Option<Checkpoint>,
     pub(crate) policy: TaskPolicy,
-    pub(crate) admitted: AdmittedRequest,
 }
 
 impl TaskCall {
@@ -94,15 +90,15 @@ impl TaskCall {
 pub(crate) fn start_task(
     server: &ConnectionHandler,
     task_call: TaskCall,
-    context: &RequestContext,
+    request: &McpRequest,
 ) -> Result<Bytes, ErrorData> {
     let ttl = task_call.ttl();
-    let (shared_server, meta) = (server.shared_server.clone(), task_call.admitted.snapshot.meta.clone());
+    let (shared_server, snapshot) = (server.shared_server.clone(), request.snapshot.clone());
     // With the trace of the request, which the task belongs to.
-    let mut call = server.call_context(context, &task_call.admitted.snapshot);
-    let owner = context.reservation.caller().clone();
+    let mut call = server.call_context(request);
+    let owner = request.reservation.caller().clone();
     call.memory = Arc::new(owner.reserve(0));
-    let capabilities = context.client_capabilities();
+    let capabilities = request.client_capabilities();
     // As they came, and as the tool takes them.
     let bytes = task_call.arguments.as_ref().map_or(0, serialized_size) * 2;
     let task = server.shared_server.tasks().spawn(NewTask { ttl, owner, bytes }, |context| {
@@ -110,32 +106,33 @@ pub(crate) fn start_task(
         let task_client =
             TaskClient { shared_server: shared_server.clone(), context, capabilities, ask_counts: Mutex::default() };
         Box::pin(async move {
-            let outcome = run_task(shared_server.clone(), call, task_client, task_call).await;
+            let outcome = run_task(shared_server.clone(), snapshot, call, task_client, task_call).await;
             shared_server.tasks().record_outcome(&id, &outcome);
             outcome
         })
     })?;
     let mut result = CreateTaskResult::new(task);
-    result.meta = Some(meta);
+    result.meta = Some(request.snapshot.meta.clone());
     version_keys::to_json(&result, SpecVersion::NEWEST, &[])
 }
 
 async fn run_task(
     shared_server: SharedServer,
+    snapshot: Arc<CatalogSnapshot>,
     call: CallContext,
     task_client: TaskClient,
     task_call: TaskCall,
 ) -> Result<CallToolResult, TaskExit> {
     let ttl = task_call.ttl();
-    let TaskCall { name, arguments, checkpoint, admitted, .. } = task_call;
+    let TaskCall { name, arguments, checkpoint, .. } = task_call;
     let _running = shared_server.start_call();
     let cancel = CancellationToken::new();
     let task_client = Arc::new(task_client);
     let call = CallContext { client: Some(task_client.clone()), cancel: cancel.clone(), checkpoint, ..call };
-    let runs_actions = admitted.snapshot.catalog.tool_runs_actions(&name);
+    let runs_actions = snapshot.catalog.tool_runs_actions(&name);
     let target = CallTarget { method: "tools/call", name: &name, runs_actions };
-    let log = CallLog::start(target, arguments.as_ref(), &admitted.snapshot.catalog);
-    let answer = admitted.snapshot.catalog.call_tool(&name, arguments, &call);
+    let log = CallLog::start(target, arguments.as_ref(), &snapshot.catalog);
+    let answer = snapshot.catalog.call_tool(&name, arguments, &call);
     tokio::pin!(answer);
     let stop = shared_server.stop_token();
     let outcome = tokio::select! {
@@ -152,15 +149,15 @@ async fn run_task(
     };
     log.finish(&outcome);
     match outcome {
-        Ok(answer) => task_result(answer, &name, &admitted).map_err(TaskExit::Error),
+        Ok(answer) => task_result(answer, &name, &snapshot).map_err(TaskExit::Error),
         Err(refusal) if refusal.kind == RefusalKind::Cancelled => Err(TaskExit::Cancelled),
         Err(refusal) => Err(TaskExit::Error(error::refusal_error(refusal))),
     }
 }
 
 /// The result of a tool in the type that the table of tasks keeps.
-fn task_result(answer: ToolResult, name: &str, admitted: &AdmittedRequest) -> Result<CallToolResult, ErrorData> {
-    let json = tools::tool_result(answer, name, admitted)?;
+fn task_result(answer: ToolResult, name: &str, snapshot: &CatalogSnapshot) -> Result<CallToolResult, ErrorData> {
+    let json = tools::tool_result(answer, name, snapshot, SpecVersion::NEWEST)?;
     serde_json::from_slice(&json).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
@@ -176,9 +173,8 @@ async fn wait_for_end(context: &TaskContext, stop: &CancellationToken, ttl: Dura
 }
 
 /// Refuses what belongs to a task if the client does not declare that it knows tasks.
-fn check_declared(server: &ConnectionHandler, context: &RequestContext) -> Result<(), ErrorData> {
-    server.admit(CapabilityKind::Tasks, context)?;
-    match context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks()) {
+fn check_declared(request: &McpRequest) -> Result<(), ErrorData> {
+    match request.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks()) {
         true => Ok(()),
         false => {
             let needed = ClientCapabilities::builder().enable_tasks().build();
@@ -190,32 +186,32 @@ fn check_declared(server: &ConnectionHandler, context: &RequestContext) -> Resul
 /// `tasks/get`.
 pub(crate) fn get(
     server: &ConnectionHandler,
-    request: &GetTaskParams,
-    context: &RequestContext,
+    params: &GetTaskParams,
+    request: &McpRequest,
 ) -> Result<Bytes, ErrorData> {
-    check_declared(server, context)?;
-    let mut result = GetTaskResult::new(server.shared_server.tasks().get(&request.task_id)?);
-    result.meta = Some(server.shared_server.snapshot().meta.clone());
+    check_declared(request)?;
+    let mut result = GetTaskResult::new(server.shared_server.tasks().get(&params.task_id)?);
+    result.meta = Some(request.snapshot.meta.clone());
     version_keys::to_json(&result, SpecVersion::NEWEST, &[])
 }
 
 /// Hands answers to a task.
 pub(crate) fn update(
     server: &ConnectionHandler,
-    request: UpdateTaskParams,
-    context: &RequestContext,
+    params: UpdateTaskParams,
+    request: &McpRequest,
 ) -> Result<(), ErrorData> {
-    check_declared(server, context)?;
-    server.shared_server.tasks().manager(&request.task_id)?.update_task(&request.task_id, request.input_responses)
+    check_declared(request)?;
+    server.shared_server.tasks().manager(&params.task_id)?.update_task(&params.task_id, params.input_responses)
 }
 
 pub(crate) fn cancel(
     server: &ConnectionHandler,
-    request: &CancelTaskParams,
-    context: &RequestContext,
+    params: &CancelTaskParams,
+    request: &McpRequest,
 ) -> Result<(), ErrorData> {
-    check_declared(server, context)?;
-    server.shared_server.tasks().cancel(&request.task_id)
+    check_declared(request)?;
+    server.shared_server.tasks().cancel(&params.task_id)
 }
 
 /// The client of a task, which asks when it likes.

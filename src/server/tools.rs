@@ -11,14 +11,13 @@ use crate::catalog::result::call_result::{CallContext, ToolResult};
 use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler, RequestContext, bridge,
+    ConnectionHandler, bridge,
     call_log::CallTarget,
-    capability::CapabilityKind,
     client::RequestClient,
     error, output_shape,
-    run_call::{CallOutcome, CallRequest},
-    session::AdmittedRequest,
-    snapshot::ResultNotes,
+    request::McpRequest,
+    run_call::{CallOutcome, EntryCall},
+    snapshot::{CatalogSnapshot, ResultNotes},
     tasks::{self, TaskCall},
     tool_search,
     version_keys::{self, Place},
@@ -26,71 +25,62 @@ use super::{
 
 pub(crate) async fn call(
     server: &ConnectionHandler,
-    request: CallToolRequestParams,
-    context: &RequestContext,
+    params: CallToolRequestParams,
+    request: &McpRequest,
 ) -> Result<Bytes, ErrorData> {
-    let admitted = server.admit(CapabilityKind::Tools, context)?;
-    if let Some(tool) = server.bridge_tool(&request.name, &admitted.snapshot, context) {
-        return bridge::call(server, tool, request, &admitted, context).await;
+    let catalog = &request.snapshot.catalog;
+    if let Some(tool) = server.bridge_tool(&params.name, request) {
+        return bridge::call(server, tool, params, request).await;
     }
-    let name = request.name.clone();
-    let request = match tool_search::resolve(request, &admitted.snapshot.catalog) {
-        ControlFlow::Continue(request) => request,
-        ControlFlow::Break(answer) => return tool_result(answer, &name, &admitted),
+    let name = params.name.clone();
+    let params = match tool_search::resolve(params, catalog) {
+        ControlFlow::Continue(params) => params,
+        ControlFlow::Break(answer) => return tool_result(answer, &name, &request.snapshot, request.version),
     };
-    let runs_actions = admitted.snapshot.catalog.tool_runs_actions(&request.name);
-    if let Err(wait) = server.charge_call(admitted.spec_version, runs_actions) {
+    let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = params;
+    let runs_actions = catalog.tool_runs_actions(&name);
+    if let Err(wait) = server.charge_call(request.version, runs_actions) {
         let answer = ToolResult::failure(error::rate_limited(wait).message);
-        return tool_result(answer, &request.name, &admitted);
+        return tool_result(answer, &name, &request.snapshot, request.version);
     }
-    let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
-    let policy = match tasks::task_policy(&name, &admitted, context) {
+    let policy = match tasks::task_policy(&name, request) {
         Ok(policy) => policy,
-        Err(refusal) => return error_response(error::refusal_error(refusal), &name, &admitted),
+        Err(refusal) => return error_response(error::refusal_error(refusal), &name, request),
     };
     if let Some(policy) = policy.filter(|policy| !policy.starts_after_step) {
-        let task_call = TaskCall { name: name.into_owned(), arguments, checkpoint: None, policy, admitted };
-        return start_task_at_once(server, task_call, context);
+        catalog
+            .check_tool_requirements(&name, &RequestClient::new(server, request, None))
+            .map_err(error::refusal_error)?;
+        let task_call = TaskCall { name: name.into_owned(), arguments, checkpoint: None, policy };
+        return tasks::start_task(server, task_call, request);
     }
-    let call_request = CallRequest {
+    let entry_call = EntryCall {
         target: CallTarget { method: "tools/call", name: &name, runs_actions },
         arguments,
         responses: input_responses,
         state: request_state,
         may_detach: policy.is_some(),
-        context,
     };
-    let (catalog, tool) = (&admitted.snapshot.catalog, &*name);
+    let tool = &*name;
     let call = |arguments, call: CallContext| -> BoxFuture<'_, _> {
         Box::pin(async move { catalog.call_tool(tool, arguments, &call).await })
     };
-    match (server.run_call(call_request, &admitted, call, error::refusal_error).await, policy) {
+    match (server.run_call(entry_call, request, call, error::refusal_error).await, policy) {
         (Ok(CallOutcome::Detached(checkpoint, arguments)), Some(policy)) => {
             let checkpoint = Some(*checkpoint);
-            let task_call = TaskCall { name: name.into_owned(), arguments, checkpoint, policy, admitted };
-            tasks::start_task(server, task_call, context)
+            tasks::start_task(server, TaskCall { name: name.into_owned(), arguments, checkpoint, policy }, request)
         }
-        (Ok(outcome), _) => outcome.into_result(|answer| tool_result(answer, &name, &admitted)),
-        (Err(error), _) => error_response(error, &name, &admitted),
+        (Ok(outcome), _) => {
+            outcome.into_result(|answer| tool_result(answer, &name, &request.snapshot, request.version))
+        }
+        (Err(error), _) => error_response(error, &name, request),
     }
 }
 
-/// Starts a task before anything of the call has run, if its client has what the tool requires.
-fn start_task_at_once(
-    server: &ConnectionHandler,
-    task_call: TaskCall,
-    context: &RequestContext,
-) -> Result<Bytes, ErrorData> {
-    let AdmittedRequest { snapshot, spec_version } = &task_call.admitted;
-    let client = RequestClient::new(server, context, *spec_version, None);
-    snapshot.catalog.check_tool_requirements(&task_call.name, &client).map_err(error::refusal_error)?;
-    tasks::start_task(server, task_call, context)
-}
-
 /// An error response; in a session, missing capabilities become a tool error for the model.
-fn error_response(error: ErrorData, name: &str, admitted: &AdmittedRequest) -> Result<Bytes, ErrorData> {
-    if error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY && !admitted.spec_version.is_sessionless() {
-        return tool_result(ToolResult::failure(error.message), name, admitted);
+fn error_response(error: ErrorData, name: &str, request: &McpRequest) -> Result<Bytes, ErrorData> {
+    if error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY && !request.version.is_sessionless() {
+        return tool_result(ToolResult::failure(error.message), name, &request.snapshot, request.version);
     }
     Err(error)
 }
@@ -105,8 +95,12 @@ struct CallResult<'a> {
 }
 
 /// A tool's answer in the words of the version.
-pub(crate) fn tool_result(mut answer: ToolResult, name: &str, admitted: &AdmittedRequest) -> Result<Bytes, ErrorData> {
-    let (snapshot, version) = (&admitted.snapshot, admitted.spec_version);
+pub(crate) fn tool_result(
+    mut answer: ToolResult,
+    name: &str,
+    snapshot: &CatalogSnapshot,
+    version: SpecVersion,
+) -> Result<Bytes, ErrorData> {
     answer.content = version_keys::adapt_blocks(answer.content, version);
     answer.structured = match answer.structured {
         Some(value) if version.is_sessionless() => Some(value),

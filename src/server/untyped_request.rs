@@ -1,33 +1,18 @@
-//! Explains requests of no type: unknown methods, those of other versions, and invalid params.
+//! Explains requests of no type: unknown methods, and invalid params.
 
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
 
 use crate::diagnostic::truncate;
 use crate::schema::Schema;
-use crate::spec_version::SpecVersion;
 
-use super::{ConnectionHandler, RequestContext, error, method::Method};
+use super::error;
 
 /// The error of such a request.
-pub(crate) fn explain(
-    server: &ConnectionHandler,
-    name: &str,
-    params: Option<&Value>,
-    context: &RequestContext,
-) -> ErrorData {
-    let is_sessionless = context.is_sessionless;
-    let version = if is_sessionless { SpecVersion::NEWEST } else { SpecVersion::NEWEST_WITH_SESSIONS };
-    let Some(method) = Method::find(name) else { return error::unknown_method(name) };
-    let is_in_version = method.is_in(version);
-    if let Some(kind) = method.capability.filter(|_| is_in_version || !is_sessionless)
-        && let Err(error) = server.admit(kind, context)
-    {
-        return error;
-    }
-    match params_error(name, params).filter(|_| is_in_version) {
+pub(crate) fn explain(method: &str, params: Option<&Value>) -> ErrorData {
+    match params_error(method, params) {
         Some(complaint) => ErrorData::new(ErrorCode::INVALID_PARAMS, complaint, None),
-        None => error::unknown_method(name),
+        None => error::unknown_method(method),
     }
 }
 

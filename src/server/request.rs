@@ -1,4 +1,4 @@
-//! What a request comes with.
+//! A request, from its arrival to its answer.
 
 use std::sync::Arc;
 
@@ -6,8 +6,9 @@ use rmcp::model::{ClientCapabilities, ClientRequest, Implementation, RequestId, 
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::Reservation;
+use crate::spec_version::SpecVersion;
 
-use super::session::Session;
+use super::{session::Session, snapshot::CatalogSnapshot};
 
 /// A request as its transport hands it over.
 #[derive(Debug)]
@@ -20,18 +21,20 @@ pub(crate) struct IncomingRequest {
     pub(crate) cancel: CancellationToken,
 }
 
-/// A request on its way to the answer, without the parameters of its method.
-pub(crate) struct RequestContext {
+/// A request on its way to the answer, without the parameters of its method: all that is answered to it comes from one
+/// snapshot, in one version.
+pub(crate) struct McpRequest {
     pub(crate) id: RequestId,
     pub(crate) meta: RequestMetaObject,
     pub(crate) cancel: CancellationToken,
     pub(crate) reservation: Arc<Reservation>,
+    pub(crate) snapshot: Arc<CatalogSnapshot>,
+    /// The newest version with sessions where none has begun.
+    pub(crate) version: SpecVersion,
     pub(super) session: Arc<Session>,
-    /// Whether it is of 2026-07-28, which has no sessions.
-    pub(crate) is_sessionless: bool,
 }
 
-impl RequestContext {
+impl McpRequest {
     /// Who asks: as the request says, or else the session.
     pub(crate) fn client_info(&self) -> Option<Implementation> {
         let of_session = || Some(self.session.negotiated()?.client.client_info.clone());
