@@ -179,6 +179,11 @@ impl Catalog {
         self.find_resource(uri).is_some_and(|(resource, _)| resource.plan().is_some())
     }
 
+    /// Whether what a URI has is in memory, so that reading it waits for nothing.
+    pub fn resource_is_in_memory(&self, uri: &str) -> bool {
+        self.find_resource(uri).is_some_and(|(resource, _)| resource.is_in_memory())
+    }
+
     /// How many steps a call runs, by its method and the name or URI that is called.
     pub fn step_count(&self, method: &str, name: &str) -> usize {
         let plan = match method {

@@ -58,7 +58,8 @@ impl ConnectionHandler {
                 is_small && (!catalog.tool_runs_actions(tool) || catalog.tool_limits_calls(tool))
             }
             R::GetPromptRequest(get) => is_small && !catalog.prompt_runs_actions(&get.params.name),
-            R::ReadResourceRequest(_) | R::CompleteRequest(_) => false,
+            R::ReadResourceRequest(read) => is_small && catalog.resource_is_in_memory(&read.params.uri),
+            R::CompleteRequest(_) => false,
             _ => true,
         }
     }

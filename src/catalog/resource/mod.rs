@@ -91,6 +91,11 @@ pub(super) enum ReadBody {
 }
 
 impl CompiledResource {
+    /// Whether its content is a text or bytes of the manifest.
+    pub(in crate::catalog) fn is_in_memory(&self) -> bool {
+        matches!(self.content, ResourceContent::Text(_) | ResourceContent::Blob(_))
+    }
+
     /// Its run, if any.
     pub(super) fn plan(&self) -> Option<&RunPlan> {
         match &self.content {
