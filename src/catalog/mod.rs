@@ -38,7 +38,7 @@ use entry::EntryContext;
 use inputs::Inputs;
 use listing::{Lists, Object, ServerInfo, ToolListing};
 use result::call_result::{CallContext, PromptResult, ResultBlock, ResultMessage, TaskPolicy, ToolResult};
-use result::refusal::{Refusal, RefusalKind};
+use result::refusal::{CallError, Refusal, RefusalKind};
 use routes::{Route, Routes};
 
 pub use build::serving_checks::{AcceptError, HttpServingMode, ServingMode, SettingsAtStart, UnacceptedCatalog};
@@ -258,9 +258,9 @@ impl Catalog {
         name: &str,
         arguments: Option<Object>,
         call: &CallContext,
-    ) -> Result<ToolResult, Refusal> {
+    ) -> Result<ToolResult, CallError> {
         let Some(tool) = self.listed_tool(name) else {
-            return Err(self.unknown_tool(name));
+            return Err(self.unknown_tool(name).into());
         };
         let budget = call.budget();
         let mut result = self.run_tool(name, arguments, &EntryContext::new(call, self, &budget)).await?;
@@ -287,22 +287,22 @@ impl Catalog {
         name: &str,
         arguments: Option<Object>,
         entry_context: &EntryContext<'_>,
-    ) -> Result<ToolResult, Refusal> {
+    ) -> Result<ToolResult, CallError> {
         let Some(tool) = self.tools.get(name) else {
-            return Err(self.unknown_tool(name));
+            return Err(self.unknown_tool(name).into());
         };
         let result = match tool.call(arguments, entry_context).await {
             Ok(result) => result,
-            Err(refusal) if refusal.kind.is_tool_error() => return Ok(refusal.into()),
-            Err(refusal) => return Err(refusal),
+            Err(CallError::Refused(refusal)) if refusal.kind.is_tool_error() => return Ok(refusal.into()),
+            Err(error) => return Err(error),
         };
         match self.resolve_blocks(result.content, &tool.pack_context, entry_context).await {
             Ok(content) => {
                 let (structured, note, is_error) = (result.structured, result.note, result.is_error);
                 Ok(ToolResult { content, structured, note, is_error })
             }
-            Err(refusal) if refusal.kind == RefusalKind::Cancelled => Err(refusal),
-            Err(refusal) => Ok(refusal.into()),
+            Err(CallError::Refused(refusal)) if refusal.kind != RefusalKind::Cancelled => Ok(refusal.into()),
+            Err(error) => Err(error),
         }
     }
 
@@ -315,7 +315,7 @@ impl Catalog {
         name: &str,
         arguments: Option<Object>,
         call: &CallContext,
-    ) -> Result<PromptResult, Refusal> {
+    ) -> Result<PromptResult, CallError> {
         let budget = call.budget();
         let mut result = self.render_prompt(name, arguments, &EntryContext::new(call, self, &budget)).await?;
         result.messages.retain(|message| !message.content.is_blank());
@@ -328,12 +328,10 @@ impl Catalog {
         name: &str,
         arguments: Option<Object>,
         entry_context: &EntryContext<'_>,
-    ) -> Result<PromptResult, Refusal> {
+    ) -> Result<PromptResult, CallError> {
         let Some(prompt) = self.prompts.get(name) else {
-            return Err(Refusal::new(
-                RefusalKind::UnknownPrompt,
-                format!("Unknown prompt: {}", truncate(name, MAX_SHOWN_NAME_CHARS)),
-            ));
+            let message = format!("Unknown prompt: {}", truncate(name, MAX_SHOWN_NAME_CHARS));
+            return Err(Refusal::new(RefusalKind::UnknownPrompt, message).into());
         };
         let rendered = prompt.render(arguments, entry_context).await?;
         let mut messages = Vec::with_capacity(rendered.len());

@@ -11,7 +11,7 @@ use super::entry::{EntryContext, PackContext};
 use super::listing::{ResourceInfo, ResourceListing};
 use super::resource::{ReadBody, ReadOutcome};
 use super::result::call_result::{CallContext, EmbeddedBlock, ResourceResult, ResultBlock, ResultContents, TextOrBlob};
-use super::result::refusal::{Refusal, RefusalKind};
+use super::result::refusal::{CallError, Refusal, RefusalKind};
 use super::routes::Route;
 use super::{Catalog, MAX_SHOWN_URI_CHARS, MAX_URI_DATA_CHARS};
 
@@ -20,7 +20,7 @@ impl Catalog {
     ///
     /// # Errors
     /// The URI is invalid or unknown, its variables are invalid, or its content fails.
-    pub async fn read_resource(&self, uri: &str, call: &CallContext) -> Result<ResourceResult, Refusal> {
+    pub async fn read_resource(&self, uri: &str, call: &CallContext) -> Result<ResourceResult, CallError> {
         let budget = call.budget();
         let entry_context = EntryContext::new(call, self, &budget);
         let mut result = self.read_route(uri, self.routes.find(uri), &entry_context).await?;
@@ -34,10 +34,10 @@ impl Catalog {
         uri: &str,
         route: Option<Route<'_>>,
         entry_context: &EntryContext<'_>,
-    ) -> Result<ResourceResult, Refusal> {
+    ) -> Result<ResourceResult, CallError> {
         let (resource, values) = match route {
             Some(Route::Skill(file)) => {
-                return file.read(uri, entry_context.budget);
+                return Ok(file.read(uri, entry_context.budget)?);
             }
             Some(Route::Resource(nth, values)) => (self.resources.get(nth), values),
             None => (None, IndexMap::new()),
@@ -65,7 +65,7 @@ impl Catalog {
         uri: &str,
         pack_context: &PackContext,
         entry_context: &EntryContext<'_>,
-    ) -> Result<ResourceResult, Refusal> {
+    ) -> Result<ResourceResult, CallError> {
         let route = self.routes.find_in_pack(pack_context, uri);
         self.read_route(uri, route, entry_context).await
     }
@@ -76,7 +76,7 @@ impl Catalog {
         rendered: Vec<RenderedBlock>,
         pack_context: &PackContext,
         entry_context: &EntryContext<'_>,
-    ) -> Result<Vec<ResultBlock>, Refusal> {
+    ) -> Result<Vec<ResultBlock>, CallError> {
         let mut blocks = Vec::with_capacity(rendered.len());
         for block in rendered {
             match block {
@@ -86,7 +86,7 @@ impl Catalog {
                     let embedding = entry_context.enter_nested()?;
                     let read = Box::pin(self.read_for_pack(&uri, pack_context, &embedding)).await;
                     let ResourceResult { contents, note, .. } =
-                        read.map_err(|refusal| reject_embedded_question(&uri, refusal))?;
+                        read.map_err(|error| reject_embedded_question(&uri, error))?;
                     let embed = |resource| ResultBlock::Resource(EmbeddedBlock { resource, notes: notes.clone() });
                     blocks.extend(contents.into_iter().map(embed));
                     blocks.extend(note.map(ResultBlock::text));
@@ -133,13 +133,13 @@ fn no_resource_refusal(uri: &str) -> Refusal {
 }
 
 /// A question cannot be put in the middle of a text: a client without a session would begin it again.
-fn reject_embedded_question(uri: &str, refusal: Refusal) -> Refusal {
-    match refusal.kind {
-        RefusalKind::InputRequired => {
+fn reject_embedded_question(uri: &str, error: CallError) -> CallError {
+    match error {
+        CallError::InputRequired(_) => {
             let message = format!("cannot embed `{uri}`: it asks the client; use a `read` step");
-            Refusal::new(RefusalKind::Internal, message)
+            Refusal::new(RefusalKind::Internal, message).into()
         }
-        _ => refusal,
+        error => error,
     }
 }
 

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::result::call_result::{CallContext, CompletionRequest, CompletionTarget, ToolResult};
-use super::result::refusal::Refusal;
+use super::result::refusal::{CallError, Refusal};
 use super::{BuildOutcome, Catalog, build};
 use crate::diagnostic::render_lines;
 use crate::files::Folder;
@@ -97,12 +97,14 @@ impl CatalogFixture {
     }
 
     fn prompt(&self, name: &str, arguments: Value) -> Result<Value, Refusal> {
-        let answer = block_on(self.catalog.get_prompt(name, arguments.as_object().cloned(), &self.call_context()))?;
+        let answer = block_on(self.catalog.get_prompt(name, arguments.as_object().cloned(), &self.call_context()));
+        let answer = answer.map_err(CallError::into_refusal)?;
         Ok(serde_json::to_value(answer.messages).unwrap())
     }
 
     fn read(&self, uri: &str) -> Result<Value, Refusal> {
-        let answer = block_on(self.catalog.read_resource(uri, &self.call_context()))?;
+        let answer =
+            block_on(self.catalog.read_resource(uri, &self.call_context())).map_err(CallError::into_refusal)?;
         Ok(serde_json::to_value(answer.contents).unwrap())
     }
 

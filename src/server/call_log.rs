@@ -8,7 +8,7 @@ use crate::catalog::{
     Catalog,
     listing::Object,
     result::call_result::{PromptResult, ResourceResult, ResultBlock, ToolResult},
-    result::refusal::{Refusal, RefusalKind},
+    result::refusal::{CallError, RefusalKind},
 };
 use crate::diagnostic::truncate;
 
@@ -101,19 +101,17 @@ impl<'a> CallLog<'a> {
     }
 
     /// Logs how it ended.
-    pub(crate) fn finish<T: LoggedResult>(mut self, outcome: &Result<T, Refusal>) {
+    pub(crate) fn finish<T: LoggedResult>(mut self, outcome: &Result<T, CallError>) {
         let Some(started) = self.started.take() else { return };
         let end = match outcome {
             Ok(answer) => match answer.failure() {
                 Some(reason) => self.failed(reason),
                 None => CallEnd::new("ok"),
             },
-            Err(refusal) => match refusal.kind {
-                RefusalKind::Cancelled => CallEnd::new("cancelled"),
-                RefusalKind::InputRequired => CallEnd::new("input required"),
-                RefusalKind::Detached => CallEnd::new("continues as a task"),
-                _ => self.failed(&refusal.message),
-            },
+            Err(CallError::InputRequired(_)) => CallEnd::new("input required"),
+            Err(CallError::Detached(_)) => CallEnd::new("continues as a task"),
+            Err(CallError::Refused(refusal)) if refusal.kind == RefusalKind::Cancelled => CallEnd::new("cancelled"),
+            Err(CallError::Refused(refusal)) => self.failed(&refusal.message),
         };
         self.write(end, started);
     }

@@ -31,9 +31,9 @@ pub(crate) async fn complete(
     }
     let call = server.call_context(request);
     let completions = server
-        .run(&call.cancel, Box::pin(snapshot.catalog.complete(&completion, &call)))
+        .run(&call.cancel, Box::pin(async { Ok(snapshot.catalog.complete(&completion, &call).await?) }))
         .await
-        .map_err(error::refusal_error)?;
+        .map_err(|error| error::refusal_error(error.into_refusal()))?;
     let has_more = completions.has_more || completions.values.len() > CompletionInfo::MAX_VALUES;
     let mut values = completions.values;
     values.truncate(CompletionInfo::MAX_VALUES);

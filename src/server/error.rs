@@ -27,12 +27,9 @@ pub(crate) fn refusal_error(refusal: Refusal) -> ErrorData {
         RefusalKind::MissingCapability => ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
         RefusalKind::EntryChanged => ErrorCode::INVALID_PARAMS,
         RefusalKind::CustomCode(code) => ErrorCode(code),
-        RefusalKind::InputRequired
-        | RefusalKind::Detached
-        | RefusalKind::TimedOut
-        | RefusalKind::LimitReached
-        | RefusalKind::Cancelled
-        | RefusalKind::Internal => ErrorCode::INTERNAL_ERROR,
+        RefusalKind::TimedOut | RefusalKind::LimitReached | RefusalKind::Cancelled | RefusalKind::Internal => {
+            ErrorCode::INTERNAL_ERROR
+        }
     };
     let data = match (refusal.kind, refusal.data) {
         (RefusalKind::MissingCapability, Some(capabilities)) => Some(json!({ "requiredCapabilities": capabilities })),

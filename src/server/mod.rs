@@ -62,7 +62,7 @@ pub use shared_server::{ServeOptions, SharedServer};
 pub(crate) use untyped_request::params_error;
 
 use crate::catalog::result::call_result::CallContext;
-use crate::catalog::result::refusal::{Refusal, RefusalKind};
+use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
 use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
 use crate::world::{ActionReport, ReportingWorld, TraceContext, World};
@@ -106,8 +106,8 @@ impl ConnectionHandler {
     async fn run<T>(
         &self,
         cancel: &CancellationToken,
-        mut call: BoxFuture<'_, Result<T, Refusal>>,
-    ) -> Result<T, Refusal> {
+        mut call: BoxFuture<'_, Result<T, CallError>>,
+    ) -> Result<T, CallError> {
         let _running = self.shared_server.start_call();
         let server_stops = tokio::select! {
             biased;
@@ -117,9 +117,9 @@ impl ConnectionHandler {
         };
         cancel.cancel();
         let answer = tokio::time::timeout(CANCEL_GRACE, call).await;
-        match answer.unwrap_or_else(|_| Err(Refusal::new(RefusalKind::Cancelled, "cancelled"))) {
-            Err(refusal) if server_stops && refusal.kind == RefusalKind::Cancelled => {
-                Err(Refusal { message: error::SERVER_STOPS.to_owned(), ..refusal })
+        match answer.unwrap_or_else(|_| Err(Refusal::new(RefusalKind::Cancelled, "cancelled").into())) {
+            Err(CallError::Refused(refusal)) if server_stops && refusal.kind == RefusalKind::Cancelled => {
+                Err(Refusal { message: error::SERVER_STOPS.to_owned(), ..refusal }.into())
             }
             answer => answer,
         }

@@ -15,7 +15,7 @@ use crate::{
     catalog::{
         listing::Object,
         result::call_result::CallContext,
-        result::refusal::{Refusal, RefusalKind},
+        result::refusal::{CallError, Refusal, RefusalKind},
     },
     digest::sha256,
     spec_version::SpecVersion,
@@ -77,7 +77,7 @@ impl ConnectionHandler {
         &'a self,
         entry_call: EntryCall<'a>,
         request: &'a McpRequest,
-        call: impl Fn(Option<Object>, CallContext) -> BoxFuture<'a, Result<T, Refusal>> + Send + Sync + 'a,
+        call: impl Fn(Option<Object>, CallContext) -> BoxFuture<'a, Result<T, CallError>> + Send + Sync + 'a,
         refuse: impl Fn(Refusal) -> ErrorData + Send + Sync + 'a,
     ) -> Result<CallOutcome<T>, ErrorData> {
         // A waiting call is resumed or refused, even if no entry asks any more.
@@ -89,7 +89,7 @@ impl ConnectionHandler {
             let cancel = fresh_call.cancel.clone();
             let outcome = self.run(&cancel, call(entry_call.arguments, fresh_call)).await;
             log.finish(&outcome);
-            return outcome.map(CallOutcome::Done).map_err(refuse);
+            return outcome.map(CallOutcome::Done).map_err(|error| refuse(error.into_refusal()));
         }
         self.run_interactive_call(entry_call, request, call, refuse).await
     }
@@ -99,7 +99,7 @@ impl ConnectionHandler {
         &'a self,
         entry_call: EntryCall<'a>,
         request: &'a McpRequest,
-        call: impl Fn(Option<Object>, CallContext) -> BoxFuture<'a, Result<T, Refusal>> + Send + Sync + 'a,
+        call: impl Fn(Option<Object>, CallContext) -> BoxFuture<'a, Result<T, CallError>> + Send + Sync + 'a,
         refuse: impl Fn(Refusal) -> ErrorData + Send + Sync + 'a,
     ) -> BoxFuture<'a, Result<CallOutcome<T>, ErrorData>> {
         Box::pin(async move {
@@ -121,7 +121,8 @@ impl ConnectionHandler {
             let resumed = CallContext { checkpoint: checkpoint.clone(), ..fresh_call.clone() };
             let mut outcome = client.with_heartbeat(self.run(&cancel, call(arguments.clone(), resumed))).await;
             // Nothing was done that must not be done twice, so the call begins again.
-            let entry_changed = outcome.as_ref().is_err_and(|refusal| refusal.kind == RefusalKind::EntryChanged);
+            let kind = outcome.as_ref().err().and_then(CallError::refusal_kind);
+            let entry_changed = kind == Some(RefusalKind::EntryChanged);
             if entry_changed && checkpoint.is_some_and(|checkpoint| !checkpoint.any_side_effects()) {
                 client.forget_answers();
                 outcome = client.with_heartbeat(self.run(&cancel, call(arguments.clone(), fresh_call))).await;
@@ -130,13 +131,11 @@ impl ConnectionHandler {
             log.finish(&outcome);
             match outcome {
                 Ok(answer) => Ok(CallOutcome::Done(answer)),
-                Err(Refusal { kind: RefusalKind::InputRequired, pending_questions: Some(pending), .. }) => {
+                Err(CallError::InputRequired(pending)) => {
                     self.input_required(*pending, &binding(), request).map(CallOutcome::InputRequired)
                 }
-                Err(Refusal { kind: RefusalKind::Detached, pending_questions: Some(pending), .. }) => {
-                    Ok(CallOutcome::Detached(Box::new(pending.checkpoint), arguments))
-                }
-                Err(refusal) => Err(refuse(refusal)),
+                Err(CallError::Detached(checkpoint)) => Ok(CallOutcome::Detached(checkpoint, arguments)),
+                Err(CallError::Refused(refusal)) => Err(refuse(refusal)),
             }
         })
     }

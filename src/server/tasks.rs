@@ -27,7 +27,7 @@ use crate::{
     catalog::{
         listing::Object,
         result::call_result::{CallContext, TaskPolicy, ToolResult},
-        result::refusal::{Refusal, RefusalKind},
+        result::refusal::{CallError, Refusal, RefusalKind},
     },
     diagnostic::truncate,
     spec_version::SpecVersion,
@@ -150,8 +150,9 @@ async fn run_task(
     log.finish(&outcome);
     match outcome {
         Ok(answer) => task_result(answer, &name, &snapshot).map_err(TaskExit::Error),
-        Err(refusal) if refusal.kind == RefusalKind::Cancelled => Err(TaskExit::Cancelled),
-        Err(refusal) => Err(TaskExit::Error(error::refusal_error(refusal))),
+        Err(CallError::Refused(refusal)) if refusal.kind == RefusalKind::Cancelled => Err(TaskExit::Cancelled),
+        // A task asks in place.
+        Err(error) => Err(TaskExit::Error(error::refusal_error(error.into_refusal()))),
     }
 }
 

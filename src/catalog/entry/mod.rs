@@ -22,7 +22,7 @@ use crate::catalog::entry::listed_text::pack_constants;
 use crate::catalog::entry::redacting_client::RedactingClient;
 use crate::catalog::listing::Object;
 use crate::catalog::result::call_result::{CallContext, ResourceResult, ResultBlock, TextOrBlob, ToolResult};
-use crate::catalog::result::refusal::{Refusal, RefusalKind};
+use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
 use crate::compile::{Compiler, LoadContext, NamePrefix, Pack};
 use crate::diagnostic::{Code, SourceMap};
 use crate::digest::Digest;
@@ -101,7 +101,7 @@ impl PackContext {
         plan: &RunPlan,
         scope: &Scope,
         entry_context: &EntryContext<'_>,
-    ) -> Result<RunOutcome, Refusal> {
+    ) -> Result<RunOutcome, CallError> {
         let step_entries = StepEntries { pack_context: self, entry_context };
         let client =
             RedactingClient { client: entry_context.call.client(), folder: self.folder.path(), prefix: &self.prefix };
@@ -166,7 +166,7 @@ impl<'a> EntryContext<'a> {
     ///
     /// # Errors
     /// The client cannot be asked, or has not answered yet.
-    pub(super) async fn roots(&self) -> Result<Vec<String>, Refusal> {
+    pub(super) async fn roots(&self) -> Result<Vec<String>, CallError> {
         if let Some(known) = self.checkpoint.and_then(|checkpoint| checkpoint.roots.clone()) {
             return Ok(known);
         }
@@ -209,7 +209,7 @@ impl<'a> EntryContext<'a> {
     ///
     /// # Errors
     /// It is resumed.
-    pub(super) fn ensure_not_resumed(&self) -> Result<(), Refusal> {
+    pub(super) fn ensure_not_resumed(&self) -> Result<(), CallError> {
         if self.checkpoint.is_some() { Err(ActionError::RunChanged.into()) } else { Ok(()) }
     }
 
@@ -217,20 +217,22 @@ impl<'a> EntryContext<'a> {
     ///
     /// # Errors
     /// Calls are nested too deeply.
-    pub(super) fn enter_nested(&self) -> Result<EntryContext<'a>, Refusal> {
+    pub(super) fn enter_nested(&self) -> Result<EntryContext<'a>, CallError> {
         if self.depth >= MAX_CALL_DEPTH {
-            return Err(Refusal::new(RefusalKind::Internal, format!("call depth exceeds {MAX_CALL_DEPTH} entries")));
+            return Err(
+                Refusal::new(RefusalKind::Internal, format!("call depth exceeds {MAX_CALL_DEPTH} entries")).into()
+            );
         }
         Ok(EntryContext { checkpoint: None, depth: self.depth + 1, ..*self })
     }
 }
 
 /// Keeps known roots in the checkpoint of a call that waits for something else.
-pub(super) fn with_roots_checkpoint(roots: Option<Vec<String>>, mut refusal: Refusal) -> Refusal {
-    if let (Some(asking), Some(roots)) = (&mut refusal.pending_questions, roots) {
-        asking.checkpoint.roots = Some(roots);
+pub(super) fn with_roots_checkpoint(roots: Option<Vec<String>>, mut error: CallError) -> CallError {
+    if let (CallError::InputRequired(pending), Some(roots)) = (&mut error, roots) {
+        pending.checkpoint.roots = Some(roots);
     }
-    refusal
+    error
 }
 
 /// The maximum depth of nested calls.

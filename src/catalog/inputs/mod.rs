@@ -19,7 +19,7 @@ use crate::catalog::inputs::argument_schema::{
 use crate::catalog::inputs::listed_argument::{ArgumentSummary, choice_text};
 use crate::catalog::inputs::path_confinement::ConfinedArgument;
 use crate::catalog::listing::{Object, PromptArgumentListing};
-use crate::catalog::result::refusal::{Refusal, RefusalKind};
+use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
 use crate::compile::{Compiler, LocatedJson, shape_of};
 use crate::diagnostic::{Code, Severity};
 use crate::manifest::{Argument, Arguments, MAX_ARGUMENTS};
@@ -145,7 +145,7 @@ impl Inputs {
         &self,
         arguments: Object,
         entry_context: &EntryContext<'a>,
-    ) -> Result<ResolvedCall<'a>, Refusal> {
+    ) -> Result<ResolvedCall<'a>, CallError> {
         self.marker.iter().for_each(CoverageMarker::hit);
         if !resolve_confined_paths::is_given(self.confined_arguments.iter(), &arguments) {
             return Ok(ResolvedCall { arguments, entry_context: *entry_context, roots: None });

@@ -22,7 +22,7 @@ use crate::catalog::listing::{self, Object, ResourceListing};
 use crate::catalog::prompt::imported_prompt::{ImportedParts, compile_text, dotprompt_messages};
 use crate::catalog::prompt::prompt_reuse::PromptKey;
 use crate::catalog::result::call_result::ResultBlock;
-use crate::catalog::result::refusal::{Refusal, RefusalKind};
+use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::manifest;
@@ -183,7 +183,7 @@ impl CompiledPrompt {
         &self,
         given: Option<Object>,
         entry_context: &EntryContext<'_>,
-    ) -> Result<Vec<(Role, Vec<RenderedBlock>)>, Refusal> {
+    ) -> Result<Vec<(Role, Vec<RenderedBlock>)>, CallError> {
         let budget = entry_context.entry_budget(self.plan.as_ref());
         let entry_context = &entry_context.with_budget(&budget);
         let arguments = budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given))?;
@@ -193,15 +193,15 @@ impl CompiledPrompt {
         let mut scope = self.pack_context.scope(arguments, &budget);
         if let Some(plan) = &self.plan {
             let ended = Box::pin(self.pack_context.run_plan(&self.listing.name, plan, &scope, &entry_context)).await;
-            let ended = ended.map_err(|refusal| with_roots_checkpoint(roots, refusal))?;
+            let ended = ended.map_err(|error| with_roots_checkpoint(roots, error))?;
             scope = ended.extend_scope(scope);
             if let Some(message) = ended.outcome.failure {
-                return Err(Refusal::new(RefusalKind::Internal, message));
+                return Err(Refusal::new(RefusalKind::Internal, message).into());
             }
         } else {
             entry_context.ensure_not_resumed()?;
         }
-        budget.run(|| self.render_messages(&scope))?
+        Ok(budget.run(|| self.render_messages(&scope))??)
     }
 
     /// Its messages, by role.

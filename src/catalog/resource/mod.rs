@@ -34,7 +34,7 @@ use super::listing::{self, Annotations, ResourceInfo};
 use super::resource::resource_root::ResourceRoot;
 use super::result::call_result::{ResultContents, TextOrBlob};
 use super::result::media_block::contents_type;
-use super::result::refusal::{Refusal, RefusalKind};
+use super::result::refusal::{CallError, Refusal, RefusalKind};
 use file_template::FileTemplate;
 use path_values::{PathValues, has_variable};
 
@@ -285,7 +285,7 @@ impl CompiledResource {
         uri: &str,
         values: IndexMap<String, String>,
         entry_context: &EntryContext<'_>,
-    ) -> Result<ReadOutcome, Refusal> {
+    ) -> Result<ReadOutcome, CallError> {
         let path = values.values().next().cloned().unwrap_or_default();
         let given: Map<String, Value> = values.into_iter().map(|(name, value)| (name, Value::from(value))).collect();
         let bind_refusal = |bind_error: BindError| Refusal::from(bind_error).with_data(json!({ "uri": uri }));
@@ -297,7 +297,7 @@ impl CompiledResource {
         let scope = self.pack_context.scope(arguments, &budget);
         if let ResourceContent::Run(run) = &self.content {
             let reading = self.run(run, scope, uri, &entry_context).await;
-            return reading.map_err(|refusal| with_roots_checkpoint(roots, refusal));
+            return reading.map_err(|error| with_roots_checkpoint(roots, error));
         }
         entry_context.ensure_not_resumed()?;
         let (body, mime_type) = self.read_content(uri, &path, &scope, &entry_context.call.memory).await?;
@@ -359,11 +359,11 @@ impl CompiledResource {
         scope: Scope,
         uri: &str,
         entry_context: &EntryContext<'_>,
-    ) -> Result<ReadOutcome, Refusal> {
+    ) -> Result<ReadOutcome, CallError> {
         let mut outcome = Box::pin(self.pack_context.run_plan(&self.key, &run.plan, &scope, entry_context)).await?;
         if let Some(message) = &outcome.outcome.failure {
             let kind = if outcome.outcome.status == Some(404) { RefusalKind::NotFound } else { RefusalKind::Internal };
-            return Err(Refusal::new(kind, message.clone()).with_data(json!({ "uri": uri })));
+            return Err(Refusal::new(kind, message.clone()).with_data(json!({ "uri": uri })).into());
         }
         // An empty body lacks nothing.
         let has_body = outcome.outcome.body.size() > 0;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::action::{ActionError, ClientCapability, PendingQuestions};
+use crate::action::{ActionError, Checkpoint, ClientCapability, PendingQuestions};
 use crate::budget::BudgetExceeded;
 use crate::catalog::MAX_URI_DATA_CHARS;
 use crate::diagnostic::truncate;
@@ -18,14 +18,42 @@ pub struct Refusal {
     pub message: String,
     /// Details for programs.
     pub data: Option<Value>,
-    /// The questions to the client, if the call waits for answers.
-    pub pending_questions: Option<Box<PendingQuestions>>,
+}
+
+/// Why a call has no result now.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CallError {
+    Refused(Refusal),
+    /// The client is asked, and the call continues with its next request.
+    InputRequired(Box<PendingQuestions>),
+    /// The call continues as a task, from here.
+    Detached(Box<Checkpoint>),
+}
+
+impl CallError {
+    /// The refusal that it is where nothing may wait.
+    pub fn into_refusal(self) -> Refusal {
+        match self {
+            CallError::Refused(refusal) => refusal,
+            CallError::InputRequired(_) | CallError::Detached(_) => {
+                Refusal::new(RefusalKind::Internal, "the call cannot wait for its client")
+            }
+        }
+    }
+
+    /// The kind of its refusal, if it is one.
+    pub fn refusal_kind(&self) -> Option<RefusalKind> {
+        match self {
+            CallError::Refused(refusal) => Some(refusal.kind),
+            CallError::InputRequired(_) | CallError::Detached(_) => None,
+        }
+    }
 }
 
 impl Refusal {
     /// Refuses with a message.
     pub fn new(kind: RefusalKind, message: impl Into<String>) -> Refusal {
-        Refusal { kind, message: message.into(), data: None, pending_questions: None }
+        Refusal { kind, message: message.into(), data: None }
     }
 
     /// Nothing answers a URI.
@@ -61,10 +89,6 @@ pub enum RefusalKind {
     LimitReached,
     /// The client lacks capabilities, which are the refusal's `data` as MCP writes them.
     MissingCapability,
-    /// The client is asked, and the call continues with its next request.
-    InputRequired,
-    /// The call continues as a task, from the checkpoint in `pending_questions`.
-    Detached,
     /// The entry changed while the call waited.
     EntryChanged,
     /// The manifest refuses with its own code.
@@ -98,12 +122,18 @@ impl From<BudgetExceeded> for Refusal {
     }
 }
 
-impl From<ActionError> for Refusal {
-    fn from(failure: ActionError) -> Refusal {
-        if let ActionError::BudgetExceeded(why) | ActionError::Render(RenderError::BudgetExceeded(why)) = failure {
-            return why.into();
-        }
+impl<E: Into<Refusal>> From<E> for CallError {
+    fn from(error: E) -> CallError {
+        CallError::Refused(error.into())
+    }
+}
+
+impl From<ActionError> for CallError {
+    fn from(failure: ActionError) -> CallError {
         let kind = match &failure {
+            ActionError::BudgetExceeded(why) | ActionError::Render(RenderError::BudgetExceeded(why)) => {
+                return CallError::Refused((*why).into());
+            }
             ActionError::World(WorldError::Cancelled) => RefusalKind::Cancelled,
             ActionError::World(WorldError::TimedOut { .. } | WorldError::ProgramLimit { .. }) => RefusalKind::TimedOut,
             ActionError::Request(error) if matches!(error.source, WorldError::TimedOut { .. }) => RefusalKind::TimedOut,
@@ -111,37 +141,36 @@ impl From<ActionError> for Refusal {
             ActionError::Render(_) | ActionError::BadArgument(_) => RefusalKind::BadArguments,
             ActionError::Message { code: Some(code), .. } => RefusalKind::CustomCode(*code),
             ActionError::MissingCapabilities(_) => RefusalKind::MissingCapability,
-            ActionError::InputRequired(_) => RefusalKind::InputRequired,
             ActionError::RunChanged => RefusalKind::EntryChanged,
-            ActionError::Detached(_) => RefusalKind::Detached,
             _ => RefusalKind::Internal,
         };
         let refusal = Refusal::new(kind, failure.to_string());
-        match failure {
+        CallError::Refused(match failure {
+            ActionError::InputRequired(pending) => return CallError::InputRequired(pending),
+            ActionError::Detached(checkpoint) => return CallError::Detached(checkpoint),
             ActionError::MissingCapabilities(needs) => {
                 refusal.with_data(Value::Object(ClientCapability::capabilities(&needs)))
             }
-            ActionError::InputRequired(asking) => Refusal { pending_questions: Some(asking), ..refusal },
-            ActionError::Detached(checkpoint) => {
-                let asking = PendingQuestions { questions: Vec::new(), checkpoint: *checkpoint };
-                Refusal { pending_questions: Some(Box::new(asking)), ..refusal }
-            }
             _ => refusal,
-        }
+        })
     }
 }
 
 /// The error of the step that used an entry.
-impl From<Refusal> for ActionError {
-    fn from(refusal: Refusal) -> ActionError {
-        match (refusal.kind, refusal.pending_questions) {
-            (RefusalKind::Cancelled, _) => WorldError::Cancelled.into(),
-            (RefusalKind::InputRequired, Some(asking)) => ActionError::InputRequired(asking),
-            (RefusalKind::EntryChanged, _) => ActionError::RunChanged,
-            (RefusalKind::MissingCapability, _) => {
+impl From<CallError> for ActionError {
+    fn from(error: CallError) -> ActionError {
+        let refusal = match error {
+            CallError::Refused(refusal) => refusal,
+            CallError::InputRequired(pending) => return ActionError::InputRequired(pending),
+            CallError::Detached(checkpoint) => return ActionError::Detached(checkpoint),
+        };
+        match refusal.kind {
+            RefusalKind::Cancelled => WorldError::Cancelled.into(),
+            RefusalKind::EntryChanged => ActionError::RunChanged,
+            RefusalKind::MissingCapability => {
                 ActionError::MissingCapabilities(ClientCapability::from_capabilities(refusal.data.as_ref()))
             }
-            (RefusalKind::CustomCode(code), _) => ActionError::Message { message: refusal.message, code: Some(code) },
+            RefusalKind::CustomCode(code) => ActionError::Message { message: refusal.message, code: Some(code) },
             _ => ActionError::Message { message: refusal.message, code: None },
         }
     }
@@ -153,9 +182,7 @@ impl RefusalKind {
         !matches!(
             self,
             RefusalKind::Cancelled
-                | RefusalKind::InputRequired
                 | RefusalKind::EntryChanged
-                | RefusalKind::Detached
                 | RefusalKind::MissingCapability
                 | RefusalKind::CustomCode(_)
         )

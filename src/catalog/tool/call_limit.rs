@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::action::{ActionError, McpClient, ProgressUpdate};
 use crate::budget::round_for_display;
 use crate::catalog::entry::EntryContext;
-use crate::catalog::result::refusal::{Refusal, RefusalKind};
+use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
 use crate::catalog::tool::concurrency_queue::{ConcurrencyQueue, QueuePosition};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
@@ -100,7 +100,7 @@ impl CallLimit {
         name: &str,
         entry_context: &EntryContext<'_>,
         timeout: Duration,
-    ) -> Result<ConcurrencyPermit, Refusal> {
+    ) -> Result<ConcurrencyPermit, CallError> {
         // A resumed call was admitted before.
         let admission = self.acquire(name, entry_context.checkpoint.is_none());
         let queued = match admission.map_err(|message| Refusal::new(RefusalKind::LimitReached, message))? {
@@ -115,7 +115,7 @@ impl CallLimit {
             () = tokio::time::sleep(patience) => {
                 let waited = round_for_display(patience);
                 let message = format!("waited {waited:?} in the queue of `{name}`; try again later");
-                Err(Refusal::new(RefusalKind::LimitReached, message))
+                Err(Refusal::new(RefusalKind::LimitReached, message).into())
             }
         }
     }

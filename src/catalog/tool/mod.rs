@@ -25,7 +25,7 @@ use crate::catalog::listing::{self, Object};
 use crate::catalog::result::call_result::{BlockNotes, ResultBlock, TaskPolicy};
 
 use crate::catalog::result::media_block::{blob_block, media_block};
-use crate::catalog::result::refusal::{Refusal, RefusalKind};
+use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
 use crate::catalog::tool::call_limit::CallLimit;
 use crate::catalog::tool::required_capabilities::RequiredCapabilities;
 use crate::compile::{Compiler, LocatedJson};
@@ -136,7 +136,7 @@ impl CompiledTool {
         &self,
         given: Option<Object>,
         entry_context: &EntryContext<'_>,
-    ) -> Result<ToolContent, Refusal> {
+    ) -> Result<ToolContent, CallError> {
         if let Some(requires) = &self.requires {
             requires.check_client(&self.listing.name, entry_context.call.client())?;
         }
@@ -179,20 +179,20 @@ impl CompiledTool {
         self.plan.as_ref().map_or_else(RunLimits::default, |plan| plan.limits).timeout
     }
 
-    async fn run(&self, arguments: Object, entry_context: &EntryContext<'_>) -> Result<ToolContent, Refusal> {
+    async fn run(&self, arguments: Object, entry_context: &EntryContext<'_>) -> Result<ToolContent, CallError> {
         let ResolvedCall { arguments, entry_context, roots } = self.inputs.confine(arguments, entry_context).await?;
         let scope = self.pack_context.scope(arguments, entry_context.budget);
         let author = AuthorHints { world: &*entry_context.call.world, entry_name: &self.listing.name };
         let Some(plan) = &self.plan else {
             entry_context.ensure_not_resumed()?;
             let render = || self.tool_content(self.result.render(None, scope, &author)?, None);
-            return entry_context.budget.run(render)?;
+            return Ok(entry_context.budget.run(render)??);
         };
         // In a box, for calls without actions.
         let ended = Box::pin(self.pack_context.run_plan(&self.listing.name, plan, &scope, &entry_context)).await;
-        let mut ended = ended.map_err(|refusal| with_roots_checkpoint(roots, refusal))?;
+        let mut ended = ended.map_err(|error| with_roots_checkpoint(roots, error))?;
         if let Some(message) = ended.outcome.failure {
-            return Err(Refusal::new(RefusalKind::Internal, message));
+            return Err(Refusal::new(RefusalKind::Internal, message).into());
         }
         if self.output_schema.is_some() {
             ended.outcome.body = ended.outcome.body.into_json();
