@@ -126,7 +126,10 @@ impl ConnectionHandler {
             R::InitializeRequest(message) => session::initialize(self, message.params),
             R::DiscoverRequest(_) => self.discover(request),
             R::PingRequest(_) => Ok(empty(())),
-            R::SetLevelRequest(message) => Ok(empty(log_level::set_level(self, &message.params))),
+            R::SetLevelRequest(message) => {
+                log_level::set_level(self, &message.params);
+                Ok(empty(()))
+            }
             R::ListToolsRequest(message) => list(List::Tools, &message.params),
             R::ListPromptsRequest(message) => list(List::Prompts, &message.params),
             R::ListResourcesRequest(message) => list(List::Resources, &message.params),

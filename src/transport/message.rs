@@ -19,6 +19,7 @@ use super::request_params::{InvalidParams, parse_params, parse_typed_request};
 
 /// A message from a client.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and none is kept")]
 pub(super) enum Incoming {
     Request(RequestId, ClientRequest),
     Notification(ClientNotification),

@@ -34,6 +34,7 @@ pub(super) enum HandlerMessage {
 }
 
 /// What a peer has sent, read.
+#[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and neither is kept")]
 pub(super) enum ReceivedPayload {
     Message(ReceivedMessage),
     /// The messages of a batch, or their errors.

@@ -353,26 +353,26 @@ async fn handle_mcp(http_server: &HttpServer, connection: &HttpConnection, reque
 }
 
 /// The session that a `GET` or `DELETE` means.
-fn require_session(http_server: &HttpServer, headers: &HeaderMap) -> Result<Arc<HttpSession>, Response> {
+fn require_session(http_server: &HttpServer, headers: &HeaderMap) -> Result<Arc<HttpSession>, Box<Response>> {
     let version = protocol_version(headers).unwrap_or_default();
     if is_sessionless(headers) {
-        return Err(method_not_allowed("POST"));
+        return Err(Box::new(method_not_allowed("POST")));
     }
     if !version.is_empty() && !ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version) {
         let message = format!("Bad Request: Unsupported MCP-Protocol-Version: {version}");
-        return Err(text_response(StatusCode::BAD_REQUEST, message));
+        return Err(Box::new(text_response(StatusCode::BAD_REQUEST, message)));
     }
     if !headers.contains_key(SESSION_ID_HEADER) {
-        return Err(text_response(StatusCode::BAD_REQUEST, "Bad Request: Session ID is required"));
+        return Err(Box::new(text_response(StatusCode::BAD_REQUEST, "Bad Request: Session ID is required")));
     }
-    http_server.session_of(headers).ok_or_else(post::session_not_found)
+    http_server.session_of(headers).ok_or_else(|| Box::new(post::session_not_found()))
 }
 
 /// Opens the stream of what belongs to no request, or one that broke off.
 fn open_stream(http_server: &HttpServer, headers: &HeaderMap) -> Response {
     let session = match require_session(http_server, headers) {
         Ok(session) => session,
-        Err(refused) => return refused,
+        Err(refused) => return *refused,
     };
     let last_event = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let reader = match last_event {
@@ -391,7 +391,7 @@ fn open_stream(http_server: &HttpServer, headers: &HeaderMap) -> Response {
 
 fn end_session(http_server: &HttpServer, headers: &HeaderMap) -> Response {
     if let Err(refused) = require_session(http_server, headers) {
-        return refused;
+        return *refused;
     }
     let id = headers.get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok()).unwrap_or_default();
     http_server.sessions.end(id);

@@ -38,8 +38,8 @@ use super::{
     single_request, standard_headers,
 };
 
-/// Why a message is not taken: the response that says so.
-type Refusal = Box<Response>;
+/// The response that says why a message is not taken.
+type RefusedResponse = Box<Response>;
 
 pub(super) async fn handle_post(
     http_server: &HttpServer,
@@ -138,7 +138,7 @@ pub(super) struct Post<'a> {
 }
 
 impl Post<'_> {
-    async fn answer(self, message: Incoming, session: Option<Arc<HttpSession>>) -> Result<Response, Refusal> {
+    async fn answer(self, message: Incoming, session: Option<Arc<HttpSession>>) -> Result<Response, RefusedResponse> {
         let is_of_session = self.check_version(&message)?;
         if !is_of_session {
             return self.answer_single(message).await;
@@ -163,7 +163,7 @@ impl Post<'_> {
     }
 
     /// Compares the version in the head with that of the message. Returns whether it is one with sessions.
-    fn check_version(&self, message: &Incoming) -> Result<bool, Refusal> {
+    fn check_version(&self, message: &Incoming) -> Result<bool, RefusedResponse> {
         let header = protocol_version(self.headers);
         let request = match message {
             Incoming::Request(id, request) => Some((id, request)),
@@ -195,7 +195,7 @@ impl Post<'_> {
     }
 
     /// Answers a message that belongs to no session.
-    async fn answer_single(self, message: Incoming) -> Result<Response, Refusal> {
+    async fn answer_single(self, message: Incoming) -> Result<Response, RefusedResponse> {
         let needs_headers = is_sessionless(self.headers);
         match message {
             Incoming::Request(id, request) => {
@@ -221,7 +221,7 @@ impl Post<'_> {
         }
     }
 
-    async fn answer_in_session(self, message: Incoming, session: &Arc<HttpSession>) -> Result<Response, Refusal> {
+    async fn answer_in_session(self, message: Incoming, session: &Arc<HttpSession>) -> Result<Response, RefusedResponse> {
         let received = session.receive_message(ReceivedMessage::new(message, self.reservation.clone()));
         let reader = received.map_err(|error| Box::new(RefusedMessage::by_code(error).response()))?;
         let Some(reader) = reader else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
@@ -235,7 +235,7 @@ impl Post<'_> {
     }
 
     /// Begins a session with `initialize`, which is answered at once.
-    async fn begin_session(self, id: RequestId, request: ClientRequest) -> Result<Response, Refusal> {
+    async fn begin_session(self, id: RequestId, request: ClientRequest) -> Result<Response, RefusedResponse> {
         let sessions = &self.http_server.sessions;
         let Some((session_id, session)) = sessions.create(false) else {
             return Err(Box::new(too_many_sessions(Some(id)).response()));
@@ -270,7 +270,7 @@ impl Post<'_> {
 }
 
 /// Refuses a version in `_meta` that the head does not have, and a head of 2026-07-28 with a request that lacks it.
-fn check_stated_version(header: Option<&str>, id: &RequestId, request: &ClientRequest) -> Result<(), Refusal> {
+fn check_stated_version(header: Option<&str>, id: &RequestId, request: &ClientRequest) -> Result<(), RefusedResponse> {
     let newest = ProtocolVersion::V_2026_07_28;
     let Some(stated) = request.get_meta().protocol_version() else {
         let is_discover = matches!(request, ClientRequest::DiscoverRequest(_));
@@ -298,7 +298,7 @@ pub(super) fn missing_meta(request: &ClientRequest) -> Vec<&'static str> {
     request.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28)
 }
 
-fn header_mismatch(id: Option<RequestId>, message: String) -> Refusal {
+fn header_mismatch(id: Option<RequestId>, message: String) -> RefusedResponse {
     let answer = OutgoingMessage::error(id, &ErrorData::new(ErrorCode::HEADER_MISMATCH, message, None));
     Box::new(json_response(StatusCode::BAD_REQUEST, answer.json))
 }
