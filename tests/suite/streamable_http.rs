@@ -803,6 +803,50 @@ fn unknown_version_header_is_refused_in_session() {
 }
 
 #[test]
+fn unknown_version_header_is_refused_without_session() {
+    let folder = TestFolder::with_manifest(DESK);
+    let server = folder.http();
+    let client = json!({ "name": "a", "version": "1" });
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }).to_string();
+    for unknown in ["1999-01-01", "2099-01-01", "nonsense"] {
+        let version = ("MCP-Protocol-Version", unknown);
+        let response = server.http_client().post_bytes(&[version], initialize.as_bytes());
+        assert_eq!((response.status, response.header("mcp-session-id")), (400, None), "{unknown}");
+        for method in ["GET", "DELETE"] {
+            let response = server.http_client().send(method, &[version, ("Accept", "text/event-stream")], b"");
+            assert_eq!(response.status, 400, "{method} {unknown}");
+        }
+    }
+}
+
+#[test]
+fn request_that_names_the_version_of_its_session_is_of_the_session() {
+    let folder = TestFolder::with_manifest(DESK);
+    let server = folder.http();
+    for version in SESSION_VERSIONS {
+        let client = server.session(version);
+        let (_, mut body) = sessionless_request("tools/list", json!({}));
+        body["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(version);
+        let headers = [("Mcp-Session-Id", client.session_id()), ("MCP-Protocol-Version", version)];
+        let answer = server.http_client().post(&headers, &body).answer(&json!(1), |_| {});
+        assert!(answer["result"]["tools"].is_array(), "{version}: {answer}");
+    }
+}
+
+#[test]
+fn initialize_with_sessionless_meta_begins_no_session() {
+    let folder = TestFolder::with_manifest(DESK);
+    let server = folder.http();
+    let client = json!({ "name": "a", "version": "1" });
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    let (_, body) = sessionless_request("initialize", params);
+    let response = server.http_client().post(&[], &body);
+    assert_eq!((response.status, response.header("mcp-session-id")), (400, None));
+    assert_eq!(response.json()["error"]["code"], -32020);
+}
+
+#[test]
 fn disconnect_does_not_cancel_session_request() {
     let folder = TestFolder::with_manifest(
         "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, run: { exec: [sh, -c, \"touch began; while ! [ -e gate ]; do sleep 0.02; done; touch ended\"] } }\n",

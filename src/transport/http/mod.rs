@@ -354,13 +354,11 @@ async fn handle_mcp(http_server: &HttpServer, connection: &HttpConnection, reque
 
 /// The session that a `GET` or `DELETE` means.
 fn require_session(http_server: &HttpServer, headers: &HeaderMap) -> Result<Arc<HttpSession>, Box<Response>> {
-    let version = protocol_version(headers).unwrap_or_default();
+    if let Some(refused) = refuse_unknown_version(headers) {
+        return Err(Box::new(refused));
+    }
     if is_sessionless(headers) {
         return Err(Box::new(method_not_allowed("POST")));
-    }
-    if !version.is_empty() && !ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version) {
-        let message = format!("Bad Request: Unsupported MCP-Protocol-Version: {version}");
-        return Err(Box::new(text_response(StatusCode::BAD_REQUEST, message)));
     }
     if !headers.contains_key(SESSION_ID_HEADER) {
         return Err(Box::new(text_response(StatusCode::BAD_REQUEST, "Bad Request: Session ID is required")));
@@ -420,6 +418,14 @@ fn refuse_body_type(headers: &HeaderMap) -> Option<Response> {
 /// Whether a request is of a version without sessions.
 fn is_sessionless(headers: &HeaderMap) -> bool {
     protocol_version(headers).is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+/// Refuses a version that is not spoken (basic/transports, `MCP-Protocol-Version`).
+fn refuse_unknown_version(headers: &HeaderMap) -> Option<Response> {
+    let is_known = |version: &&str| ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == *version);
+    let unknown = protocol_version(headers).filter(|version| !is_known(version))?;
+    let message = format!("Bad Request: Unsupported MCP-Protocol-Version: {unknown}");
+    Some(text_response(StatusCode::BAD_REQUEST, message))
 }
 
 fn protocol_version(headers: &HeaderMap) -> Option<&str> {

@@ -32,7 +32,7 @@ use super::{
     batch_response,
     body::{self, BodyError},
     connection::HttpConnection,
-    event_stream, is_sessionless, protocol_version,
+    event_stream, is_sessionless, protocol_version, refuse_unknown_version,
     response::{RefusedMessage, error_response, json_response, text_response, too_many_sessions},
     session::{HttpSession, SESSION_ID_HEADER},
     single_request, standard_headers,
@@ -122,11 +122,10 @@ fn is_malformed(request: &CustomRequest) -> bool {
     request.method == "initialize" || !has_objects
 }
 
-/// Whether the version of the request has no such method: it begins no session.
+/// Whether the version of the request has no such method.
 fn is_removed_method(method: &str, headers: &HeaderMap) -> bool {
     let is_newest = protocol_version(headers) == Some(SpecVersion::NEWEST.as_str());
-    let is_removed = Method::find(method).is_some_and(|method| !method.is_in(SpecVersion::NEWEST));
-    is_newest && is_removed || method == "initialize" && is_sessionless(headers)
+    is_newest && Method::find(method).is_some_and(|method| !method.is_in(SpecVersion::NEWEST))
 }
 
 /// A request that carries a message, without that.
@@ -170,12 +169,13 @@ impl Post<'_> {
             _ => None,
         };
         let stated = request.and_then(|(_, request)| request.get_meta().protocol_version());
-        let is_known = |version: &str| ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version);
-        if let Some(header) = header.filter(|header| stated.is_none() && !is_known(header)) {
-            let message = format!("Bad Request: Unsupported MCP-Protocol-Version: {header}");
-            return Err(Box::new(text_response(StatusCode::BAD_REQUEST, message)));
+        if stated.is_none()
+            && let Some(refused) = refuse_unknown_version(self.headers)
+        {
+            return Err(Box::new(refused));
         }
-        if let Some((id, ClientRequest::InitializeRequest(initialize))) = request {
+        let has_session = stated.as_ref().is_none_or(|version| *version < ProtocolVersion::V_2026_07_28);
+        if let Some((id, ClientRequest::InitializeRequest(initialize))) = request.filter(|_| has_session) {
             let body = initialize.params.protocol_version.as_str();
             if let Some(header) = header.filter(|header| *header != body) {
                 let message = format!(
@@ -189,9 +189,8 @@ impl Post<'_> {
         if let Some((id, request)) = request {
             check_stated_version(header, id, request)?;
         }
-        let is_complete = request.is_some_and(|(_, request)| missing_meta(request).is_empty());
         let stated = stated.as_ref().map(ProtocolVersion::as_str).or(header).unwrap_or_default();
-        Ok(!is_complete && stated < ProtocolVersion::V_2026_07_28.as_str())
+        Ok(stated < ProtocolVersion::V_2026_07_28.as_str())
     }
 
     /// Answers a message that belongs to no session.
