@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, join_all};
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{
-    ClientCapabilities, CustomRequest, LoggingMessageNotification, LoggingMessageNotificationParam,
-    ProgressNotification, ProgressNotificationParam, ProgressToken, RequestId, ServerRequest,
+    ClientCapabilities, LoggingMessageNotification, LoggingMessageNotificationParam, ProgressNotification,
+    ProgressNotificationParam, ProgressToken, RequestId,
 };
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -234,8 +234,8 @@ impl RequestClient {
 
     async fn send_question(&self, question: &ClientQuestion, timeout: Duration) -> Result<Value, AskError> {
         let (method, params) = question::question_request(&question.kind, self.version);
-        let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
-        let answer = self.peer.ask(request, self.request.clone(), timeout, &self.cancel).await?;
+        let origin = self.request.clone();
+        let answer = self.peer.ask(method, params.as_ref(), origin, timeout, &self.cancel).await?;
         Ok(question::normalize_answer(&question.kind, answer, self.version))
     }
 

@@ -37,9 +37,14 @@ impl ConnectionHandler {
         incoming: IncomingRequest,
         finish: impl FnOnce(OutgoingMessage) + Send + 'static,
     ) {
+        // As one that its own batch cancels.
+        if incoming.cancel.is_cancelled() {
+            return;
+        }
         let begins_now = self.begins_now(&incoming);
+        let (message, request) = self.read_request(incoming);
         let handler = self.clone();
-        let mut answer = Box::pin(async move { handler.answer(incoming).await });
+        let mut answer = Box::pin(async move { handler.answer(message, request).await });
         // What the task that reads may still do does not matter to the request.
         match if begins_now { unconstrained(answer.as_mut()).now_or_never() } else { None } {
             Some(answer) => finish(answer),
@@ -64,34 +69,34 @@ impl ConnectionHandler {
         }
     }
 
-    /// Answers a request, and counts the answer until it is delivered.
-    async fn answer(&self, incoming: IncomingRequest) -> OutgoingMessage {
+    /// A request as it arrives: what changes later does not matter to it.
+    fn read_request(&self, incoming: IncomingRequest) -> (ClientRequest, McpRequest) {
         let IncomingRequest { id, request: mut message, reservation, cancel } = incoming;
         let meta = std::mem::take(message.get_meta_mut());
-        let version = if meta.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28) {
-            SpecVersion::NEWEST
-        } else {
-            self.session_version().unwrap_or(SpecVersion::NEWEST_WITH_SESSIONS)
+        let snapshot = self.shared_server.snapshot();
+        let newest = meta.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        let (version, capabilities) = match self.session.negotiated() {
+            _ if newest => (SpecVersion::NEWEST, Some(snapshot.capabilities)),
+            Some(session) => (session.spec_version, Some(session.capabilities)),
+            None => (SpecVersion::NEWEST_WITH_SESSIONS, None),
         };
-        let request = McpRequest {
-            id: id.clone(),
-            meta,
-            cancel,
-            reservation: reservation.clone(),
-            snapshot: self.shared_server.snapshot(),
-            version,
-            session: self.session.clone(),
-        };
+        let session = self.session.clone();
+        let request = McpRequest { id, meta, cancel, reservation, snapshot, version, capabilities, session };
+        (message, request)
+    }
+
+    /// Answers a request, and counts the answer until it is delivered.
+    async fn answer(&self, message: ClientRequest, request: McpRequest) -> OutgoingMessage {
         let mut observed = self.observe(&message, &request);
         let outcome = self.answer_in_version(message, &request).await;
         observed.as_deref_mut().into_iter().for_each(|observed| observed.end(&outcome));
         let answer = match outcome {
-            Ok(result) => OutgoingMessage::result(id.clone(), &result),
-            Err(error) => OutgoingMessage::error(Some(id.clone()), &error),
+            Ok(result) => OutgoingMessage::result(request.id.clone(), &result),
+            Err(error) => OutgoingMessage::error(Some(request.id.clone()), &error),
         };
-        match reservation.try_resize(answer.bytes()) {
+        match request.reservation.try_resize(answer.bytes()) {
             Ok(()) => answer,
-            Err(busy) => OutgoingMessage::error(Some(id), &ErrorData::internal_error(busy.to_string(), None)),
+            Err(busy) => OutgoingMessage::error(Some(request.id), &ErrorData::internal_error(busy.to_string(), None)),
         }
     }
 

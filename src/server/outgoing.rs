@@ -3,9 +3,10 @@
 use bytes::Bytes;
 use rmcp::model::{
     ErrorCode, ErrorData, GetExtensions, JsonRpcMessage, ProgressToken, RequestId, ServerJsonRpcMessage,
-    ServerNotification, ServerRequest,
+    ServerNotification,
 };
 use serde::Serialize;
+use serde_json::Value;
 
 /// A message in its JSON.
 #[derive(Debug, Clone)]
@@ -53,6 +54,16 @@ struct ErrorAnswer<'a> {
     error: &'a ErrorData,
 }
 
+/// A request as JSON-RPC has it: parameters that there are none of have no key, as null is none of MCP's.
+#[derive(Serialize)]
+struct Question<'a> {
+    jsonrpc: &'static str,
+    id: &'a RequestId,
+    method: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<&'a Value>,
+}
+
 impl OutgoingMessage {
     /// The result of a request, which is JSON.
     pub(crate) fn result(id: RequestId, result: &[u8]) -> OutgoingMessage {
@@ -71,12 +82,15 @@ impl OutgoingMessage {
         OutgoingMessage { json, kind: OutgoingKind::Answer { id, error: Some(error.code) } }
     }
 
-    /// A request of the server.
-    pub(crate) fn question(id: RequestId, request: ServerRequest) -> OutgoingMessage {
-        let origin = request.extensions().get::<RequestOrigin>().map(|origin| origin.0.clone());
-        let kind = OutgoingKind::Question { id: id.clone(), origin };
-        let message: ServerJsonRpcMessage = JsonRpcMessage::request(request, id);
-        OutgoingMessage { json: encode(&message), kind }
+    /// A request of the server, on behalf of one of the client's.
+    pub(crate) fn question(
+        id: RequestId,
+        method: &str,
+        params: Option<&Value>,
+        origin: Option<RequestId>,
+    ) -> OutgoingMessage {
+        let json = encode(&Question { jsonrpc: "2.0", id: &id, method, params });
+        OutgoingMessage { json, kind: OutgoingKind::Question { id, origin } }
     }
 
     /// A notification of the server.

@@ -7,17 +7,14 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use rmcp::model::{
-    CancelledNotification, CancelledNotificationParam, ErrorData, GetExtensions, RequestId, ServerNotification,
-    ServerRequest,
-};
+use rmcp::model::{CancelledNotification, CancelledNotificationParam, ErrorData, RequestId, ServerNotification};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::action::AskError;
 
-use super::outgoing::{OutgoingMessage, RequestOrigin};
+use super::outgoing::OutgoingMessage;
 
 /// Where messages of the server go.
 pub(crate) trait MessageSink: Send + Sync {
@@ -53,17 +50,17 @@ impl Peer {
     /// The client refuses, there is no answer in time, or `cancel` is cancelled. The client is then told that no one waits.
     pub(crate) async fn ask(
         self: &Arc<Peer>,
-        mut request: ServerRequest,
+        method: &str,
+        params: Option<&Value>,
         origin: RequestId,
         timeout: Duration,
         cancel: &CancellationToken,
     ) -> Result<Value, AskError> {
-        request.extensions_mut().insert(RequestOrigin(origin));
         let id = RequestId::Number(self.last_id.fetch_add(1, Ordering::Relaxed) + 1);
         let (sender, answer) = oneshot::channel();
         self.questions.lock().insert(id.clone(), sender);
         let mut question = PendingQuestion { peer: self.clone(), id: Some(id.clone()), reason: "call cancelled" };
-        if let Some(delayed) = self.sink.send(OutgoingMessage::question(id, request)) {
+        if let Some(delayed) = self.sink.send(OutgoingMessage::question(id, method, params, Some(origin))) {
             delayed.await;
         }
         tokio::select! {

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::budget::Reservation;
 use crate::spec_version::SpecVersion;
 
-use super::{session::Session, snapshot::CatalogSnapshot};
+use super::{capability::DeclaredCapabilities, session::Session, snapshot::CatalogSnapshot};
 
 /// A request as its transport hands it over.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub(crate) struct McpRequest {
     pub(crate) snapshot: Arc<CatalogSnapshot>,
     /// The newest version with sessions where none has begun.
     pub(crate) version: SpecVersion,
+    /// What is declared: to its session at its start, or else by the catalog. `None` where no session has begun.
+    pub(crate) capabilities: Option<DeclaredCapabilities>,
     pub(super) session: Arc<Session>,
 }
 

@@ -178,15 +178,11 @@ impl ConnectionHandler {
     /// Admits a request for a capability that was declared: to the session at its start, or else by the current
     /// catalog.
     pub(crate) fn admit(&self, kind: CapabilityKind, request: &McpRequest) -> Result<(), ErrorData> {
-        let capabilities = if request.version.is_sessionless() {
-            let meta = &request.meta;
-            if meta.contains_key(LOG_LEVEL_META_KEY) && meta.log_level().is_none() {
-                return Err(error::unknown_log_level());
-            }
-            request.snapshot.capabilities
-        } else {
-            self.session.negotiated().ok_or_else(error::not_initialized)?.capabilities
-        };
+        let meta = &request.meta;
+        if request.version.is_sessionless() && meta.contains_key(LOG_LEVEL_META_KEY) && meta.log_level().is_none() {
+            return Err(error::unknown_log_level());
+        }
+        let capabilities = request.capabilities.ok_or_else(error::not_initialized)?;
         let is_bridged = || kind == CapabilityKind::Tools && self.bridged_lists(request).any();
         if capabilities.has(kind) || is_bridged() { Ok(()) } else { Err(error::undeclared_capability(kind)) }
     }

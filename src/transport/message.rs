@@ -200,13 +200,21 @@ impl Envelope<'_> {
                 Ok(parse_notification(&method, self.params).map(Incoming::Notification))
             }
             MessageKind::Answer { id, result, error } => {
-                let invalid = || MessageError::invalid_request(None, "invalid response, expected `result` or `error`");
+                let invalid = "invalid response, expected `result` or `error`";
                 let answer = match (result, error) {
-                    (Some(result), _) if id.is_some() => Ok(serde_json::from_str(result).map_err(|_| invalid())?),
-                    (_, Some(error)) => Err(serde_json::from_str(error).map_err(|_| invalid())?),
-                    _ => return Err(invalid()),
+                    (Some(result), _) if id.is_some() => serde_json::from_str(result).map(Ok),
+                    (_, Some(error)) => serde_json::from_str(error).map(Err),
+                    _ => return Err(MessageError::invalid_request(None, invalid)),
                 };
-                Ok(id.map(|id| Incoming::Answer(id, answer)))
+                match (id, answer) {
+                    (Some(id), Ok(answer)) => Ok(Some(Incoming::Answer(id, answer))),
+                    // Whoever asked waits no longer.
+                    (Some(id), Err(_)) => {
+                        Ok(Some(Incoming::Answer(id, Err(ErrorData::invalid_request(invalid, None)))))
+                    }
+                    (None, Ok(_)) => Ok(None),
+                    (None, Err(_)) => Err(MessageError::invalid_request(None, invalid)),
+                }
             }
         }
     }

@@ -124,6 +124,8 @@ impl PeerState {
             ReceivedPayload::Message(received) => {
                 let mut outcome = ReceiveOutcome::default();
                 inbox.extend(self.register(received, &mut outcome)?);
+                let finished = outcome.cancelled.iter().filter_map(|id| self.batches.cancel(id));
+                outcome.finished_batches.extend(finished);
                 Ok(outcome)
             }
         }
@@ -154,6 +156,7 @@ impl PeerState {
         }
         let (mut outcome, mut requests, mut errors) = (ReceiveOutcome::default(), Vec::new(), Vec::new());
         for received in list {
+            let before = outcome.cancelled.len();
             match received.and_then(|received| self.register(received, &mut outcome)) {
                 Ok(message) => {
                     if let Some(HandlerMessage::Request(request)) = &message {
@@ -162,6 +165,13 @@ impl PeerState {
                     inbox.extend(message);
                 }
                 Err(error) => errors.push(error),
+            }
+            // A batch does not wait for what it cancels itself.
+            for id in outcome.cancelled.get(before..).unwrap_or_default() {
+                match requests.iter().position(|request| request == id) {
+                    Some(own) => drop(requests.remove(own)),
+                    None => outcome.finished_batches.extend(self.batches.cancel(id)),
+                }
             }
         }
         outcome.batch = self.batches.begin(&requests, errors);
@@ -185,10 +195,7 @@ impl PeerState {
             }
             Some(Incoming::Notification(notification)) => {
                 let cancelled = message::cancelled_request(&notification).filter(|id| self.pending.cancel(id));
-                if let Some(id) = cancelled {
-                    outcome.cancelled.push(id.clone());
-                    outcome.finished_batches.extend(self.batches.cancel(id));
-                }
+                outcome.cancelled.extend(cancelled.cloned());
                 Ok(Some(HandlerMessage::Other(Incoming::Notification(notification))))
             }
             answer => Ok(answer.map(HandlerMessage::Other)),

@@ -1,12 +1,22 @@
 //! Standard input and output, and any other pipe: a message a line.
 
-use std::{collections::VecDeque, ops::Range, pin::pin, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    ops::Range,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use futures_util::{FutureExt, future::FusedFuture};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite},
     sync::Notify,
+    task::coop::unconstrained,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -64,12 +74,7 @@ where
     let peer_state = PeerState::new(shared_server, CallerKind::Only);
     let send_queue = SendQueue::new(peer_state.caller(), shared_server.redactors().clone(), abort.clone());
     let stopping = stop.child_token();
-    let connection = Arc::new(PipeConnection {
-        handler: shared_server.connect(Arc::new(send_queue.clone()), stopping.clone()),
-        state: Mutex::new(peer_state),
-        send_queue: send_queue.clone(),
-        answered: Notify::new(),
-    });
+    let connection = Arc::new(PipeConnection::new(shared_server, peer_state, send_queue.clone(), stopping.clone()));
     let reading = async {
         let mut input = PipeInput { reader, lines: LineBuffer::new(), has_ended: false };
         let _ = abort.run_until_cancelled(input.receive_all(&connection)).await;
@@ -81,8 +86,8 @@ where
         send_queue.close();
         unanswered
     };
-    // One task reads and writes: what is answered at once wakes no other.
-    let (mut reading, mut writing) = (pin!(reading), pin!(send_queue.write_to(writer).fuse()));
+    // One task reads and writes: what is answered at once wakes no other. How much was read does not keep it from writing.
+    let (mut reading, mut writing) = (pin!(reading), pin!(unconstrained(send_queue.write_to(writer)).fuse()));
     let unanswered = loop {
         tokio::select! {
             biased;
@@ -152,11 +157,28 @@ struct PipeConnection {
     handler: Arc<ConnectionHandler>,
     state: Mutex<PeerState>,
     send_queue: Arc<SendQueue>,
+    /// How many answers are on their way into the queue: what hides secrets in them may take a while.
+    on_the_way: AtomicUsize,
     /// Notified when a request is answered or cancelled.
     answered: Notify,
 }
 
 impl PipeConnection {
+    fn new(
+        shared_server: &SharedServer,
+        peer_state: PeerState,
+        send_queue: Arc<SendQueue>,
+        stop: CancellationToken,
+    ) -> PipeConnection {
+        PipeConnection {
+            handler: shared_server.connect(Arc::new(send_queue.clone()), stop),
+            state: Mutex::new(peer_state),
+            send_queue,
+            on_the_way: AtomicUsize::new(0),
+            answered: Notify::new(),
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, PeerState> {
         self.state.lock()
     }
@@ -193,7 +215,11 @@ impl PipeConnection {
 
     /// Writes an answer, or keeps it until the batch that it belongs to is answered.
     fn answer(&self, answer: OutgoingMessage, reservation: &Arc<Reservation>) {
-        let routed = self.state().route_answer(answer, reservation);
+        let routed = {
+            let mut state = self.state();
+            self.on_the_way.fetch_add(1, Ordering::AcqRel);
+            state.route_answer(answer, reservation)
+        };
         match routed {
             AnswerRoute::Single(answer) => block_if_large(answer.bytes(), || self.send_queue.push(answer)),
             AnswerRoute::BatchFinished(whole) => {
@@ -202,6 +228,7 @@ impl PipeConnection {
             }
             AnswerRoute::Queued | AnswerRoute::Dropped => {}
         }
+        self.on_the_way.fetch_sub(1, Ordering::AcqRel);
         self.answered.notify_waiters();
     }
 
@@ -215,7 +242,7 @@ impl PipeConnection {
     }
 
     async fn wait_until_answered(&self) {
-        self.wait_until(|state| state.pending().is_empty()).await;
+        self.wait_until(|state| state.pending().is_empty() && self.on_the_way.load(Ordering::Acquire) == 0).await;
     }
 
     async fn wait_until(&self, is_reached: impl Fn(&PeerState) -> bool) {
@@ -228,5 +255,28 @@ impl PipeConnection {
             }
             answered.await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::testing::{TEST_MANIFEST, shared_server};
+
+    /// An answer that is not pending any more is not in the queue yet while secrets are looked for in it.
+    #[tokio::test]
+    async fn end_waits_for_answers_on_the_way_into_the_queue() {
+        let shared_server = shared_server(TEST_MANIFEST);
+        let peer_state = PeerState::new(&shared_server, CallerKind::Only);
+        let (redactors, stop) = (shared_server.redactors().clone(), CancellationToken::new());
+        let send_queue = SendQueue::new(peer_state.caller(), redactors, stop.clone());
+        let connection = PipeConnection::new(&shared_server, peer_state, send_queue, stop);
+        connection.on_the_way.fetch_add(1, Ordering::AcqRel);
+        assert!(connection.wait_until_answered().now_or_never().is_none());
+        // Another one comes and goes.
+        let answer = OutgoingMessage::error(None, &rmcp::model::ErrorData::internal_error("m", None));
+        connection.answer(answer, &Arc::default());
+        assert_eq!(connection.on_the_way.fetch_sub(1, Ordering::AcqRel), 1);
+        assert!(connection.wait_until_answered().now_or_never().is_some());
     }
 }

@@ -274,6 +274,25 @@ fn batches_of_large_reads_do_not_wait_for_each_other() {
     assert!(full >= 5, "{full} are answered");
 }
 
+/// The rest is answered, and the id is free for another request, in the batch or behind it.
+#[test]
+fn batch_that_cancels_its_own_request_is_answered() {
+    let folder = TestFolder::with_manifest(SLOW);
+    let (pipes, web) = (folder.stdio(), folder.http());
+    for client in [pipes.session("2025-03-26"), web.session("2025-03-26")] {
+        let params = json!({ "name": "wait", "arguments": { "marker": "folio-suite-own" } });
+        let call = json!({ "jsonrpc": "2.0", "id": 101, "method": "tools/call", "params": params });
+        let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 101 } });
+        for ping in [102, 101] {
+            let answers = send(&client, &json!([call, cancel, request(ping, "ping")]).to_string());
+            assert_eq!(answers, json!([{ "jsonrpc": "2.0", "id": ping, "result": {} }]));
+        }
+        post_notifications(&client, &json!([call, cancel]).to_string());
+        let ping = client.send("ping", Value::Null);
+        assert_eq!(client.wait_for_answer(ping)["result"], json!({}));
+    }
+}
+
 #[test]
 fn fully_cancelled_batch_is_not_answered() {
     let folder = TestFolder::with_manifest(SLOW);

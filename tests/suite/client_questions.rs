@@ -1337,3 +1337,20 @@ fn question_without_words_is_not_sent() {
         checked.err
     );
 }
+
+/// Whoever asked does not wait for another answer.
+#[test]
+fn unreadable_answer_ends_the_question() {
+    let folder = TestFolder::with_manifest(ASKING);
+    let server = folder.stdio();
+    let client = server.client_with("2025-11-25", json!({ "elicitation": {} }));
+    for answer in [json!({ "error": "no" }), json!({ "error": { "code": "x", "message": "m" } })] {
+        let call = client.start_call("hello", json!({}));
+        let mut message = json!({ "jsonrpc": "2.0", "id": client.next_question()["id"] });
+        message.as_object_mut().unwrap().extend(answer.as_object().unwrap().clone());
+        client.pipe().write_line(message.to_string());
+        let result = client.wait_for_answer(call)["result"].take();
+        let text = text_of(&result["content"][0]);
+        assert!(result["isError"] == true && text.contains("invalid response"), "{text}");
+    }
+}

@@ -318,7 +318,9 @@ fn client_that_is_silent_about_roots_is_asked_once() {
         for client in [&pipes, &web].map(|server| server.client_with(version, capabilities.clone())) {
             let began = Instant::now();
             let id = client.start_call("within", path.clone());
-            assert_eq!(client.next_question()["method"], "roots/list");
+            // The TypeScript SDK takes parameters that are null for a message that is none.
+            let question = client.next_question();
+            assert_eq!((&question["method"], question.get("params")), (&json!("roots/list"), None));
             let late = client.wait_for_answer(id);
             assert!(began.elapsed() >= Duration::from_millis(900) && began.elapsed() < Duration::from_secs(9));
             assert_eq!(text_of(&late["result"]["content"][0]), "the client did not answer `roots/list` in time");

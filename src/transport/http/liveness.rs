@@ -1,6 +1,6 @@
 //! Tracks whether the client of a session is alive, by pings and streams.
 
-use rmcp::model::{PingRequest, RequestId, ServerRequest};
+use rmcp::model::RequestId;
 
 use crate::server::OutgoingMessage;
 
@@ -45,7 +45,7 @@ impl Liveness {
         self.is_ping_pending = true;
         self.sent += 1;
         let id = RequestId::String(format!("{PING_ID_PREFIX}{}", self.sent).into());
-        Some(OutgoingMessage::question(id, ServerRequest::PingRequest(PingRequest::default())))
+        Some(OutgoingMessage::question(id, "ping", None, None))
     }
 
     /// Whether a response answers a request of ours, which the handler must not see.

@@ -220,7 +220,11 @@ impl Post<'_> {
         }
     }
 
-    async fn answer_in_session(self, message: Incoming, session: &Arc<HttpSession>) -> Result<Response, RefusedResponse> {
+    async fn answer_in_session(
+        self,
+        message: Incoming,
+        session: &Arc<HttpSession>,
+    ) -> Result<Response, RefusedResponse> {
         let received = session.receive_message(ReceivedMessage::new(message, self.reservation.clone()));
         let reader = received.map_err(|error| Box::new(RefusedMessage::by_code(error).response()))?;
         let Some(reader) = reader else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
