@@ -22,7 +22,7 @@ pub(crate) fn refusal_error(refusal: Refusal) -> ErrorData {
         | RefusalKind::UnknownReference
         | RefusalKind::BadArguments
         | RefusalKind::BadUri => ErrorCode::INVALID_PARAMS,
-        // rmcp makes it -32602 for peers of 2026-07-28.
+        // In 2026-07-28 it is -32602: see `dispatch`.
         RefusalKind::NotFound => ErrorCode::RESOURCE_NOT_FOUND,
         RefusalKind::MissingCapability => ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
         RefusalKind::EntryChanged => ErrorCode::INVALID_PARAMS,

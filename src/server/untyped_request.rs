@@ -16,7 +16,7 @@ pub(crate) fn explain(method: &str, params: Option<&Value>) -> ErrorData {
     }
 }
 
-/// Says why rmcp does not take the parameters of a method; `None` for an unknown method.
+/// Says why parameters are not those of a method; `None` for an unknown method.
 pub(crate) fn params_error(method: &str, params: Option<&Value>) -> Option<String> {
     let schema = params_schema(method)?;
     let none = json!({});

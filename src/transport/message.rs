@@ -1,7 +1,6 @@
 //! Parses messages: first the envelope, then the params by method.
 //!
-//! rmcp tries the types of messages one after another. Reading the method first costs a fraction of that, and gives
-//! precise errors.
+//! Trying the types of messages one after another would cost many times that, and give no precise errors.
 
 use std::borrow::Cow;
 

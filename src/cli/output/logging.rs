@@ -87,13 +87,12 @@ fn is_target(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '_' | ':' | '-'))
 }
 
-/// A level applies to folio; its libraries log warnings at most. rmcp also warns of requests for unknown entries and of
-/// clients that disconnect, which are normal, so `rmcp::service` is off.
+/// A level applies to folio; its libraries log warnings at most.
 fn default_targets(level: LevelFilter) -> Targets {
     let libraries = Targets::new().with_default(level.min(LevelFilter::WARN));
     match level {
         LevelFilter::ERROR | LevelFilter::OFF => libraries,
-        _ => libraries.with_target("rmcp::service", LevelFilter::OFF).with_target("folio", level),
+        _ => libraries.with_target("folio", level),
     }
 }
 
@@ -313,7 +312,6 @@ mod tests {
         let speak = || {
             tracing::info!(target: "rmcp::transport", "chatter");
             tracing::warn!(target: "rmcp::transport", "trouble");
-            tracing::warn!(target: "rmcp::service", "response error");
             tracing::debug!(target: "folio::load", "detail");
         };
         assert_eq!(logged("info", bare(), speak), "WARN rmcp: trouble\n");

@@ -300,7 +300,7 @@ impl http_body::Body for CountingBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        // rmcp writes a message when its frame is polled: a large one must not hold up the thread's other tasks.
+        // A large message must not hold up the thread's other tasks.
         let size = self.reservation.as_ref().map_or(0, |reservation| reservation.bytes());
         let frame = ready!(block_if_large(size, || Pin::new(&mut self.body).poll_frame(context)));
         if let Some(Ok(frame)) = &frame
