@@ -65,8 +65,11 @@ pub(super) async fn handle_post(
         Ok(None) => return text_response(StatusCode::ACCEPTED, ""),
         Err(refused) => return refused.response(),
     };
-    let post = Post { http_server, headers: &parts.headers, accepted, reservation };
-    post.answer(message, session).await.unwrap_or_else(|refused| *refused)
+    let post = Post { http_server, headers: &parts.headers, accepted, reservation: reservation.clone() };
+    let mut response = post.answer(message, session).await.unwrap_or_else(|refused| *refused);
+    // Its memory is held until it is written.
+    response.extensions_mut().insert(reservation);
+    response
 }
 
 /// Reads a body to its end, and waits for room for its message before anybody parses it.
