@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::catalog::{Catalog, SearchTool, find_tools, listing::ToolListing, result::call_result::ToolResult};
 
 use super::bridge::parse_arguments;
+use crate::diagnostic::count_noun;
 
 /// The arguments of `search-tools`.
 #[derive(Deserialize)]
@@ -40,8 +41,16 @@ pub(crate) fn resolve(
 
 fn search(arguments: Option<JsonObject>, catalog: &Catalog) -> Result<ToolResult, ErrorData> {
     let SearchArguments { query, limit } = parse_arguments(SearchTool::Search.input_schema(), arguments)?;
-    let found = find_tools(&query, &catalog.lists().tools).into_iter().take(limit);
-    Ok(ToolResult::text(json!({ "tools": found.map(found_tool).collect::<Vec<_>>() }).to_string()))
+    let tools = &catalog.lists().tools;
+    let found: Vec<Value> = find_tools(&query, tools).into_iter().take(limit).map(found_tool).collect();
+    let answer = match found.is_empty() {
+        true => {
+            let count = count_noun(tools.len(), "tool");
+            json!({ "tools": found, "note": format!("none of {count} matches: try other words") })
+        }
+        false => json!({ "tools": found }),
+    };
+    Ok(ToolResult::text(answer.to_string()))
 }
 
 /// A tool without what only programs read.

@@ -87,7 +87,12 @@ fn three_tools_are_listed_and_find_the_others() {
         assert_eq!(tools, [expected]);
         assert_eq!(found_names(client, "headline"), ["create-issue"]);
         assert_eq!(found_names(client, "issues"), ["list-issues", "get-issue", "close-issue", "create-issue"]);
-        assert_eq!(found_names(client, "zebra"), [""; 0]);
+        for nothing in ["zebra", "i want to see my zebra"] {
+            let answer: Value =
+                serde_json::from_str(&client.call_text("search-tools", json!({ "query": nothing }))).unwrap();
+            assert_eq!(answer, json!({ "tools": [], "note": "none of 5 tools matches: try other words" }));
+        }
+        assert_eq!(found_names(client, "can you show the issues of a repo")[0], "list-issues");
         assert_eq!(found(client, json!({ "query": "" })).len(), 5);
         for (arguments, words) in [
             (json!({}), "`query` is required"),
@@ -97,6 +102,24 @@ fn three_tools_are_listed_and_find_the_others() {
             assert!(failure(client, "search-tools", arguments).contains(words), "{words}");
         }
     });
+}
+
+#[test]
+fn allowed_values_and_names_within_arguments_are_found() {
+    let manifest = r#"folio: 1
+server: { name: desk, toolSearch: always }
+tools:
+  get: { description: Get it, arguments: { state: { enum: [archived, open] } }, run: { exec: ["true"] } }
+  put:
+    description: Put it
+    arguments: { order: { type: object, properties: { invoiceNumber: { type: string } } } }
+    run: { exec: ["true"] }
+"#;
+    let folder = TestFolder::with_manifest(manifest);
+    let server = folder.stdio();
+    let client = server.sessionless();
+    assert_eq!(found_names(&client, "archived"), ["get"]);
+    assert_eq!(found_names(&client, "invoice"), ["put"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::catalog::listing::{ListedToolAnnotations, ToolListing};
 use crate::manifest::ToolSearch;
@@ -11,6 +11,12 @@ use crate::manifest::ToolSearch;
 pub const MAX_LIST_TOKENS: usize = 25_000;
 /// How many words of a query count.
 const MAX_TERMS: usize = 16;
+/// Words of a query that say nothing of what a tool does.
+const STOP_WORDS: &[&str] = &[
+    "an", "and", "are", "at", "be", "by", "can", "could", "do", "does", "for", "from", "have", "how", "in", "is", "it",
+    "me", "my", "need", "of", "on", "or", "our", "please", "see", "show", "that", "the", "there", "this", "to", "us",
+    "want", "we", "what", "which", "with", "would", "you", "your",
+];
 
 /// About how many tokens JSON of a size is for a model.
 pub fn token_count(bytes: usize) -> usize {
@@ -64,7 +70,7 @@ impl SearchTool {
     fn description(self) -> &'static str {
         match self {
             SearchTool::Search => {
-                "Finds tools of this server by words in their names, titles, descriptions and arguments, and returns the \
+                "Finds tools of this server by words in their names, titles, descriptions and input schemas, and returns the \
                  best matches with their input schemas. Call those whose annotations have `readOnlyHint: true` with \
                  `call-read-only-tool`, and the others with `call-tool`."
             }
@@ -126,9 +132,18 @@ impl SearchTool {
 
 /// The tools that match a query, the best first; all of them where it has no words.
 ///
-/// Each word counts where it matches best, and the more, the fewer tools it matches.
+/// Each word counts where it matches best, and the more, the fewer tools it matches. Letters and stop words count only where
+/// there is nothing else.
 pub fn find_tools<'t>(query: &str, tools: &'t [ToolListing]) -> Vec<&'t ToolListing> {
-    let terms: BTreeSet<String> = words(query).map(|word| word.to_lowercase()).take(MAX_TERMS).collect();
+    let all: Vec<String> = words(query).map(str::to_lowercase).collect();
+    let is_telling = |word: &&String| {
+        let is_letter = matches!(word.as_bytes(), [letter] if letter.is_ascii_alphabetic());
+        !is_letter && !STOP_WORDS.contains(&word.as_str())
+    };
+    let mut terms: BTreeSet<&String> = all.iter().filter(is_telling).take(MAX_TERMS).collect();
+    if terms.is_empty() {
+        terms = all.iter().take(MAX_TERMS).collect();
+    }
     if terms.is_empty() {
         return tools.iter().collect();
     }
@@ -151,14 +166,12 @@ struct SearchableText([(u8, Vec<String>); 4]);
 
 impl SearchableText {
     fn new(tool: &ToolListing) -> SearchableText {
-        let properties = tool.input_schema.get("properties").and_then(Value::as_object);
-        let arguments = || properties.into_iter().flatten();
-        let described = arguments().filter_map(|(_, schema)| schema.get("description")?.as_str());
+        let SchemaWords { names, texts } = SchemaWords::of(&tool.input_schema);
         SearchableText([
             (8, word_parts(&tool.name).collect()),
             (6, tool.title.as_deref().into_iter().flat_map(word_parts).collect()),
-            (4, arguments().flat_map(|(name, _)| word_parts(name)).collect()),
-            (2, tool.description.as_deref().into_iter().chain(described).flat_map(word_parts).collect()),
+            (4, names.into_iter().flat_map(word_parts).collect()),
+            (2, tool.description.as_deref().into_iter().chain(texts).flat_map(word_parts).collect()),
         ])
     }
 
@@ -176,6 +189,41 @@ impl SearchableText {
             _ => 0,
         };
         self.0.iter().map(points).max().unwrap_or(0)
+    }
+}
+
+/// What an input schema says of its arguments, at any depth.
+#[derive(Default)]
+struct SchemaWords<'s> {
+    names: Vec<&'s str>,
+    /// Descriptions, and the values of `enum`.
+    texts: Vec<&'s str>,
+}
+
+impl<'s> SchemaWords<'s> {
+    fn of(schema: &'s Map<String, Value>) -> SchemaWords<'s> {
+        let mut words = SchemaWords::default();
+        let mut left = vec![schema];
+        while let Some(schema) = left.pop() {
+            for (key, value) in schema {
+                match (key.as_str(), value) {
+                    ("properties" | "patternProperties" | "$defs" | "definitions", Value::Object(schemas)) => {
+                        if key == "properties" {
+                            words.names.extend(schemas.keys().map(String::as_str));
+                        }
+                        left.extend(schemas.values().filter_map(Value::as_object));
+                    }
+                    ("items" | "additionalProperties", Value::Object(schema)) => left.push(schema),
+                    ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(schemas)) => {
+                        left.extend(schemas.iter().filter_map(Value::as_object));
+                    }
+                    ("enum", Value::Array(values)) => words.texts.extend(values.iter().filter_map(Value::as_str)),
+                    ("description", Value::String(text)) => words.texts.push(text),
+                    _ => {}
+                }
+            }
+        }
+        words
     }
 }
 
@@ -276,9 +324,22 @@ mod tests {
         ] {
             assert_eq!(names(query, &tools).first().map(String::as_str), Some(name), "{query}");
         }
-        assert_eq!(names("i a zzz", &tools), ["list-issues", "create-issue", "delete-branch"], "`a` is a whole word");
+        assert!(names("i a zzz", &tools).is_empty(), "letters do not count");
+        assert_eq!(names("what is a line of", &tools), ["delete-branch"], "stop words do not count");
+        assert!(!names("what is it", &tools).is_empty(), "unless there is nothing else");
         let weather = [tool("t", "查询天气预报", json!({}))];
         assert_eq!(names("天气", &weather), ["t"]);
+    }
+
+    #[test]
+    fn schemas_are_searched_at_any_depth() {
+        let arguments = json!({ "filter": { "type": "object", "properties": {
+            "colour": { "enum": ["crimson", 3] }, "sizes": { "items": { "anyOf": [{ "enum": ["gigantic"] }] } } } } });
+        let tools = [tool("x", "Nothing", arguments), tool("other", "Says crimson in a text", json!({}))];
+        assert_eq!(names("colour", &tools), ["x"]);
+        assert_eq!(names("gigantic", &tools), ["x"]);
+        assert_eq!(names("crimson", &tools), ["x", "other"]);
+        assert!(names("enum", &tools).is_empty() && names("properties", &tools).is_empty());
     }
 
     #[test]
