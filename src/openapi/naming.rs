@@ -69,7 +69,10 @@ pub fn kebab(text: &str, max_chars: usize) -> String {
         }
         // `listPets` and `HTTPServer` have a word that begins here.
         let begins = character.is_ascii_uppercase() && (before.is_ascii_lowercase() || before.is_ascii_digit());
-        let ends_capitals = character.is_ascii_uppercase() && before.is_ascii_uppercase() && after.is_ascii_lowercase();
+        // The plural of `IP` is `IPs`.
+        let is_plural = after == 's' && !letters.get(at + 2).is_some_and(char::is_ascii_lowercase);
+        let is_last_capital = after.is_ascii_lowercase() && !is_plural;
+        let ends_capitals = character.is_ascii_uppercase() && before.is_ascii_uppercase() && is_last_capital;
         if begins || ends_capitals {
             push_dash(&mut name);
         }

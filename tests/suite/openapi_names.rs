@@ -54,6 +54,14 @@ fn words_that_all_names_share_go_first() {
 }
 
 #[test]
+fn plural_of_capitals_is_one_word() {
+    let folder = TestFolder::new(&[]);
+    let ids = [("/0", "floatingIPs_list"), ("/1", "listVPCs"), ("/2", "getVPCsByTag"), ("/3", "getHTTPServer")];
+    assert_eq!(import_value(&folder, &operations(&ids), &[]).code, Some(0));
+    assert_eq!(names(&folder), ["floating-ips-list", "list-vpcs", "get-vpcs-by-tag", "get-http-server"]);
+}
+
+#[test]
 fn long_names_differ_in_their_ends() {
     let id = |end: &str| format!("actions/get-allowed-actions-and-reusable-workflows-of-the-{end}");
     let ends = ["repository", "organization", "enterprise"];
