@@ -17,7 +17,7 @@ use crate::pack_format::{
     AssignedFiles, FormatFiles, FormatMatcher, IMPORTED_WORKSPACE, ImportedAction, ImportedFile, ImportedPrompt,
     ImportedSkill, ImportedUse, PackFolder, PromptRights, UniqueNames, WORKSPACE_TEMPLATE, has_no_name, unserved_files,
 };
-use crate::pack_source::{MARKETPLACE_FILE, Plugin, PluginSource, plugins};
+use crate::pack_source::{MARKETPLACE_FILES, Plugin, PluginSource, plugins};
 use crate::template::Engine;
 use crate::value_types::{FolderSpec, NamedMap};
 use crate::yaml::Spanned;
@@ -149,7 +149,7 @@ pub(super) fn load(
         at: reference.location,
         manifest: Manifest::default(),
         entry_files: Vec::new(),
-        imported_prompts,
+        imported_prompts: imported_prompts.into_iter().map(|(_, prompt)| prompt).collect(),
         imported_skills,
         importer: Some(imported_pack.importer),
         unset_variables: Vec::new(),
@@ -323,7 +323,7 @@ fn report_no_prompts(
     let help = match manifest.and_then(|_| manifest_below(&imported_pack.folder)) {
         Some(below) => format!("there is `{below}`: give its folder as `path`"),
         None => format!(
-            "looked for {}; `format` names the format of other files: `agents` reads Markdown with a `name`, `claude-commands` any",
+            "looked for {}; `format` names the format of other files: `agents` reads Markdown with a `name` and a `description`, `claude-commands` any",
             expected_globs.join(", ")
         ),
     };
@@ -340,9 +340,11 @@ fn manifest_below(folder: &Folder) -> Option<String> {
 
 /// The plugins of a folder that is a marketplace.
 fn marketplace_plugins(imported_pack: &ImportedPack<'_>, load_context: &mut LoadContext) -> Vec<Plugin> {
-    load_context.dependencies.files.insert(imported_pack.folder.path().join(MARKETPLACE_FILE));
-    let marketplace = load_context.read(&imported_pack.folder, Path::new(MARKETPLACE_FILE));
-    marketplace.map(|text| plugins(&text)).unwrap_or_default()
+    let text = MARKETPLACE_FILES.iter().find_map(|file| {
+        load_context.dependencies.files.insert(imported_pack.folder.path().join(file));
+        load_context.read(&imported_pack.folder, Path::new(file)).ok()
+    });
+    text.map(|text| plugins(&text)).unwrap_or_default()
 }
 
 /// Reports the root of a marketplace, and where its plugins are. A root that is itself a plugin is not a marketplace.
@@ -351,15 +353,16 @@ fn report_marketplace(imported_pack: &ImportedPack<'_>, load_context: &mut LoadC
     if plugins.is_empty() || plugins.iter().any(|plugin| plugin.source.is_root()) {
         return false;
     }
-    let named = |Plugin { name, source }: &Plugin| match source {
+    let named = |Plugin { name, source, .. }: &Plugin| match source {
         PluginSource::Folder(path) => format!("`{name}` ({path})"),
         PluginSource::Repository { .. } | PluginSource::Other(_) => format!("`{name}` (elsewhere)"),
     };
     let plugins: Vec<_> = plugins.iter().map(named).collect();
     let message = format!("`{}` is a marketplace of plugins, not a folder of prompts", imported_pack.path.value);
-    load_context
-        .error(Code::NotFound, imported_pack.path.location, message)
-        .help(format!("write `format: auto` for all of them, or the path of one: {}", plugins.join(", ")));
+    load_context.error(Code::NotFound, imported_pack.path.location, message).help(format!(
+        "write `format: auto` for all of them (`folio add` with `--all`), or the path of one: {}",
+        plugins.join(", ")
+    ));
     true
 }
 
@@ -368,7 +371,7 @@ fn name_prompts(
     mut prompts: Vec<PromptWithPath>,
     imported_pack: &ImportedPack<'_>,
     load_context: &mut LoadContext,
-) -> Vec<ImportedPrompt> {
+) -> Vec<PromptWithPath> {
     prompts.sort_by(|(left, _), (right, _)| left.cmp(right));
     if let Some(locked) = &imported_pack.locked {
         let count = load_context.locked_entry_counts.entry(locked.key.clone()).or_default();
@@ -394,41 +397,43 @@ fn name_prompts(
             let title = prompt.prompt.title.as_deref().filter(|_| path.ends_with(".csv"));
             nameless.push(format!("`{}` is `{name}`", title.unwrap_or(&path)));
         }
-        ImportedPrompt { name, ..prompt }
+        (path, ImportedPrompt { name, ..prompt })
     });
-    let named: Vec<ImportedPrompt> = named.collect();
+    let named: Vec<PromptWithPath> = named.collect();
     note_made_up_names(&nameless, imported_pack, load_context);
     named
 }
 
-/// The prompts and skills that `only` names.
+/// The prompts and skills that `only` names: by their names, or by the paths of their files, which `/` and `.` tell apart.
 fn select(
-    prompts: Vec<ImportedPrompt>,
+    prompts: Vec<PromptWithPath>,
     skills: Vec<ImportedSkill>,
     only: &[Spanned<String>],
     load_context: &mut LoadContext,
-) -> (Vec<ImportedPrompt>, Vec<ImportedSkill>) {
+) -> (Vec<PromptWithPath>, Vec<ImportedSkill>) {
     let read = |glob: &Spanned<String>| match Globs::new(&[glob.as_str()], &[]) {
-        Ok(globs) => Some(globs),
+        Ok(globs) => Some((glob.contains(['/', '.']), globs.with_hidden_without_links())),
         Err(error) => {
             load_context.error(Code::Glob, glob.location, error.message);
             None
         }
     };
-    let globs: Vec<Globs> = only.iter().filter_map(read).collect();
-    let is_named = |name: &str| globs.iter().any(|glob| glob.matches(name));
+    let globs: Vec<(bool, Globs)> = only.iter().filter_map(read).collect();
+    let matches =
+        |(is_path, glob): &(bool, Globs), name: &str, path: &str| glob.matches(if *is_path { path } else { name });
+    let is_named = |name: &str, path: &str| globs.iter().any(|glob| matches(glob, name, path));
     // A skill is named by its prompt, or by its folder where it is none.
-    let names: HashMap<_, _> = prompts.iter().map(|prompt| (prompt.at().file(), prompt.name.clone())).collect();
+    let names: HashMap<_, _> = prompts.iter().map(|(_, prompt)| (prompt.at().file(), prompt.name.clone())).collect();
     let name = |skill: &ImportedSkill| names.get(&skill.file).unwrap_or(&skill.name).clone();
     for (pattern, glob) in only.iter().zip(&globs).filter(|_| globs.len() == only.len()) {
-        let is_used = prompts.iter().any(|prompt| glob.matches(&prompt.name));
-        if !is_used && !skills.iter().any(|skill| glob.matches(&name(skill))) {
+        let is_used = prompts.iter().any(|(path, prompt)| matches(glob, &prompt.name, path));
+        if !is_used && !skills.iter().any(|skill| matches(glob, &name(skill), &skill.path())) {
             let message = format!("glob `{}` matches no prompts", pattern.value);
             load_context.warning(Code::Glob, pattern.location, message);
         }
     }
-    let skills = skills.into_iter().filter(|skill| is_named(&name(skill))).collect();
-    (prompts.into_iter().filter(|prompt| is_named(&prompt.name)).collect(), skills)
+    let skills = skills.into_iter().filter(|skill| is_named(&name(skill), &skill.path())).collect();
+    (prompts.into_iter().filter(|(path, prompt)| is_named(&prompt.name, path)).collect(), skills)
 }
 
 /// Says which prompts have names that no author gave them.

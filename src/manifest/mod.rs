@@ -166,7 +166,8 @@ pub struct PackRef {
     /// `allow: [script]`, and files that they name are read with `allow: [read]`. `{ path: fabric/data/patterns, format: fabric }`.
     #[schemars(with = "PackFormats")]
     pub format: Option<Spanned<PackFormats>>,
-    /// For prompts of another program, those to serve, by globs of their names without the prefix: `[review-*]`. The default is all.
+    /// For prompts of another program, those to serve, by globs of their names without the prefix, `[review-*]`, or, with `/` or
+    /// `.`, of the paths of their files, `["skills/pdf/**"]`. The default is all.
     #[schemars(with = "Vec<String>")]
     pub only: Option<Vec<Spanned<String>>>,
     /// For prompts of another program, the folder where their commands run and below which they read files: a path relative
@@ -210,8 +211,8 @@ pub enum PackFormatName {
     /// Skills, `**/NAME/SKILL.md`: the text, then links to the files of the skill, which are resources under
     /// `skill://PREFIX/`. Markers as in `claude-commands`. Skills with `user-invocable: false` are not listed as prompts.
     AgentSkills,
-    /// Agents of Claude Code and Copilot, `**/*.md` with a `name` in the front matter, and `*.agent.md`: prompts with the text of
-    /// the agent.
+    /// Agents of Claude Code and Copilot: `agents/**/*.md` with a `name` in the front matter, and `*.agent.md`. Where no other format
+    /// is named, also `**/*.md` with a `name` and a `description`. Prompts with the text of the agent.
     Agents,
     /// All that is found, but agents: skills, commands below `commands/`, `*.prompt.md`, patterns below `patterns/`, `*.prompt` with front
     /// matter, and `prompts.csv`.

@@ -23,6 +23,13 @@ pub struct ImportedSkill {
     pub file: FileId,
 }
 
+impl ImportedSkill {
+    /// The path of its SKILL.md in the pack.
+    pub fn path(&self) -> String {
+        format!("{}/{SKILL_FILE}", self.folder).trim_start_matches('/').to_owned()
+    }
+}
+
 impl PackFormat for AgentSkills {
     fn globs(&self) -> &'static [&'static str] {
         &["**/SKILL.md"]

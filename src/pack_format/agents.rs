@@ -1,9 +1,12 @@
 //! `agents`: the agents of Claude Code and of Copilot.
 
+use super::agent_skills::SKILL_FILE;
 use super::front_matter::read_markdown;
 use super::template_text::{Piece, template_of};
+use super::unserved_files::globs_of_other_kinds;
 use super::{ImportedFile, ImportedPrompt, PackFolder, PackFormat};
 use crate::diagnostic::Report;
+use crate::files::Globs;
 use crate::manifest::Prompt;
 use crate::value_types::TextOrFile;
 use crate::yaml::{Location, Spanned};
@@ -14,15 +17,17 @@ const COPILOT_SUFFIX: &str = ".agent.md";
 /// Where agents are in repositories that have other files too.
 pub(super) const AGENT_GLOBS: &[&str] = &["**/agents/**/*.md", "**/*.agent.md"];
 
-/// Markdown whose front matter has a name, and `*.agent.md`: a prompt with the text, which is read as it is.
-pub(super) struct Agents {
-    /// The files that it reads.
-    pub(super) globs: &'static [&'static str],
-}
+/// `*.agent.md`, Markdown in `agents/` whose front matter has a name, and elsewhere Markdown that also has a description: a prompt
+/// with the text, which is read as it is.
+pub(super) struct Agents;
 
 impl PackFormat for Agents {
     fn globs(&self) -> &'static [&'static str] {
-        self.globs
+        &["**/*.md"]
+    }
+
+    fn globs_beside_others(&self) -> Option<&'static [&'static str]> {
+        Some(AGENT_GLOBS)
     }
 
     fn auto_globs(&self) -> &'static [&'static str] {
@@ -30,13 +35,28 @@ impl PackFormat for Agents {
     }
 
     fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ImportedPrompt> {
-        folder.files.iter().filter_map(|file| read_agent(file, report)).collect()
+        let globs = |globs: &[&str]| Globs::new(globs, &[]).map(Globs::with_hidden_without_links);
+        let (Ok(others), Ok(agents)) = (globs(&globs_of_other_kinds()), globs(AGENT_GLOBS)) else { return Vec::new() };
+        let read = |file: &ImportedFile| {
+            let path = format!("{}/{}", folder.name, file.path);
+            let is_agent = agents.matches(&path);
+            (is_agent || !others.matches(&path)).then(|| read_agent(file, is_agent, report)).flatten()
+        };
+        folder.files.iter().filter_map(read).collect()
     }
 }
 
-fn read_agent(file: &ImportedFile, report: &mut Report) -> Option<ImportedPrompt> {
-    let markdown = read_markdown(file, report)?;
+/// The agent in a file, whose place alone may say that it is one.
+fn read_agent(file: &ImportedFile, is_agent: bool, report: &mut Report) -> Option<ImportedPrompt> {
     let last = file.path.rsplit('/').next().unwrap_or(&file.path);
+    if last == SKILL_FILE {
+        return None;
+    }
+    let markdown = read_markdown(file, report)?;
+    // A workflow of GitHub has a name and a description too.
+    if !is_agent && (markdown.text("description").is_none() || markdown.keys.contains_key("on")) {
+        return None;
+    }
     let name = match (markdown.text("name"), last.strip_suffix(COPILOT_SUFFIX)) {
         (Some(name), _) => name,
         (None, Some(stem)) => stem.to_owned(),

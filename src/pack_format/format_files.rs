@@ -17,6 +17,8 @@ struct FormatGlobs {
     format: &'static dyn PackFormat,
     /// Whether it was not named.
     is_auto: bool,
+    /// Whether the name of the folder is in the paths.
+    has_folder: bool,
     globs: Globs,
 }
 
@@ -30,12 +32,13 @@ impl FormatMatcher {
         let chosen = FORMATS.iter().filter(|(name, _)| all || named.contains(name));
         let format = |(name, format): &(PackFormatName, &'static dyn PackFormat)| {
             let is_auto = !named.contains(name);
-            let globs = match is_auto {
-                true => Globs::new(format.auto_globs(), format.auto_excludes()),
-                false => Globs::new(format.globs(), &[]),
+            let beside = format.globs_beside_others().filter(|_| named.iter().any(|other| other != name));
+            let globs = match beside {
+                _ if is_auto => Globs::new(format.auto_globs(), format.auto_excludes()),
+                beside => Globs::new(beside.unwrap_or(format.globs()), &[]),
             };
-            let globs = globs?.with_hidden_without_links();
-            Ok(FormatGlobs { name: *name, format: *format, is_auto, globs })
+            let (globs, has_folder) = (globs?.with_hidden_without_links(), is_auto || beside.is_some());
+            Ok(FormatGlobs { name: *name, format: *format, is_auto, has_folder, globs })
         };
         chosen.map(format).collect::<Result<_, _>>().map(FormatMatcher)
     }
@@ -116,7 +119,7 @@ pub struct FormatFiles {
 
 impl FormatGlobs {
     fn takes(&self, folder: &str, path: &str) -> bool {
-        match self.is_auto {
+        match self.has_folder {
             true => self.globs.matches(&format!("{folder}/{path}")),
             false => self.globs.matches(path),
         }

@@ -38,7 +38,7 @@ pub use format_files::{AssignedFiles, FormatFiles, FormatMatcher, served_paths};
 pub use naming::{UniqueNames, has_no_name};
 pub use prompt::{ImportedAction, ImportedPrompt, ImportedUse, ImportedValue, ValueSource, add_values};
 pub use prompt_actions::{IMPORTED_WORKSPACE, WORKSPACE_TEMPLATE};
-pub use unserved_files::unserved_files;
+pub use unserved_files::{UnservedFiles, unserved_files};
 
 /// What is never read of a folder; a README describes it, and is not a prompt.
 const EXCLUDED_GLOBS: &[&str] = &["**/.git", "**/.git/**", "**/node_modules/**", "**/[Rr][Ee][Aa][Dd][Mm][Ee].md"];
@@ -83,6 +83,11 @@ pub trait PackFormat: Sync {
     /// The files that it reads, from the folder of the pack.
     fn globs(&self) -> &'static [&'static str];
 
+    /// The files that it reads where other formats are named too, if not the same. The name of the folder itself is in their paths.
+    fn globs_beside_others(&self) -> Option<&'static [&'static str]> {
+        None
+    }
+
     /// The files that it reads of a folder whose formats are not named. The name of the folder itself is in their paths.
     fn auto_globs(&self) -> &'static [&'static str] {
         self.globs()
@@ -110,7 +115,6 @@ const FORMATS: &[(PackFormatName, &'static dyn PackFormat)] = &[
     (PackFormatName::GeminiCommands, &gemini_commands::GeminiCommands),
     (PackFormatName::Csv, &csv::Csv),
     (PackFormatName::Dotprompt, &dotprompt::Dotprompt),
-    (PackFormatName::Agents, &agents::Agents { globs: agents::AGENT_GLOBS }),
+    (PackFormatName::Agents, &agents::Agents),
     (PackFormatName::ClaudeCommands, &claude_commands::ClaudeCommands),
-    (PackFormatName::Agents, &agents::Agents { globs: &["**/*.md"] }),
 ];

@@ -12,6 +12,7 @@ use super::template_text::{Piece, Replacement, ValueCollector, shown_text, templ
 use super::{ImportedFile, PromptRights};
 use crate::action::ImportedRunBuilder;
 use crate::diagnostic::{Code, Report, Span};
+use crate::files::mime_by_name;
 use crate::yaml::{Location, Spanned};
 
 /// The name of the folder below which prompts of other programs read files.
@@ -123,7 +124,7 @@ impl<'r> ActionReader<'r> {
         if !self.admits_another() {
             return false;
         }
-        if !self.grants.may_read_files && path.contains(['/', '.']) {
+        if !self.grants.may_read_files && looks_like_file(path) {
             let span = self.span_of(at.clone(), path);
             self.note(span, format!("file `{path}` not read: missing grant `read`"), "read");
         }
@@ -188,6 +189,14 @@ impl<'r> ActionReader<'r> {
         };
         self.report.note(Code::NotGranted, span, message).help(help);
     }
+}
+
+/// Whether a path has the extension of a file: `@scope/package` and `@app.route("/")` are no files.
+fn looks_like_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension).unwrap_or_default();
+    let is_word = !extension.is_empty() && extension.chars().all(|letter| letter.is_ascii_alphanumeric());
+    is_word && (path.contains('/') || mime_by_name(name).is_some())
 }
 
 /// A command with a variable of the shell instead of each marker. A shell expands it after it has parsed the command,

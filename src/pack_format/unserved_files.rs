@@ -35,6 +35,11 @@ const KINDS: &[UnservedKind] = &[
     UnservedKind { noun: "hook", globs: &["**/hooks/hooks.json"], help: "folio runs no hooks of other programs" },
 ];
 
+/// What is for other programs, and is no agent where Markdown of any name may be one.
+pub(super) fn globs_of_other_kinds() -> Vec<&'static str> {
+    KINDS.iter().flat_map(|kind| kind.globs).copied().filter(|glob| !AGENT_GLOBS.contains(glob)).collect()
+}
+
 /// The files of one kind.
 pub struct UnservedFiles {
     pub noun: &'static str,

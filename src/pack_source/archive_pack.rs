@@ -165,25 +165,26 @@ pub struct ArchiveListing {
     pub paths: Vec<String>,
     /// The one folder with everything, as archives of repositories have it.
     pub root_folder: Option<String>,
-    /// The bytes of the file that was asked for, at the root or below that folder.
+    /// The bytes of the first file that was asked for and is there, at the root or below that folder.
     pub file: Option<Vec<u8>>,
 }
 
-/// Lists the files of an archive, and reads one.
+/// Lists the files of an archive, and reads the first of these that it has.
 ///
 /// # Errors
 /// It is not an archive, or it is hostile.
-pub fn list_archive(archive: &[u8], wanted: &str) -> Result<ArchiveListing, ArchivePackError> {
-    let (mut paths, mut listing) = (ArchivePaths::default(), ArchiveListing::default());
+pub fn list_archive(archive: &[u8], wanted: &[&str]) -> Result<ArchiveListing, ArchivePackError> {
+    let (mut paths, mut listing, mut best) = (ArchivePaths::default(), ArchiveListing::default(), wanted.len());
     let mut limits = TreeLimits::default();
     visit_entries(archive, &mut |entry: ArchiveEntry<'_>| {
         paths.add(&entry)?;
         let ArchiveEntry::File(file) = entry else { return Ok(()) };
         listing.paths.push(file.path.clone());
-        let is_wanted = file.path == wanted || file.path.split_once('/').is_some_and(|(_, rest)| rest == wanted);
-        if is_wanted {
+        let below = file.path.split_once('/').map(|(_, rest)| rest);
+        let at = wanted.iter().position(|wanted| file.path == *wanted || below == Some(*wanted));
+        if let Some(at) = at.filter(|at| *at <= best) {
             limits.count(&file.path, file.size)?;
-            listing.file = Some(file.read()?);
+            (listing.file, best) = (Some(file.read()?), at);
         }
         Ok::<(), ArchivePackError>(())
     })?;

@@ -147,14 +147,14 @@ pub async fn fetch_pack(
     Ok(FetchedPack { commit, tree, skipped, unserved })
 }
 
-/// The paths of all files of the repository of a source, and the text of one of them.
+/// The paths of all files of the repository of a source, and the text of the first of `files` that is there.
 ///
 /// # Errors
 /// git fails, or there are too many files.
 pub async fn list_repository(
     access: GitAccess<'_>,
     source: &GitSource,
-    file: &str,
+    files: &[&str],
 ) -> Result<RepositoryListing, FetchError> {
     let (repository, commit) = fetch_commit(access, source, None).await?;
     let mut command = repository.git("ls-tree", &["-r", "-z", "--name-only", "--full-tree", &commit], LOCAL_TIMEOUT);
@@ -165,6 +165,9 @@ pub async fn list_repository(
     }
     let paths = output.stdout.bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty());
     let paths: Vec<String> = paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect();
+    let Some(file) = files.iter().find(|file| paths.iter().any(|path| path == *file)) else {
+        return Ok(RepositoryListing { paths, text: None });
+    };
     let mut command = repository.git("cat-file", &["blob", &format!("{commit}:{file}")], LOCAL_TIMEOUT);
     command.max_output = MAX_LISTING_BYTES;
     let text = repository.world.run_program(command).await?;

@@ -1,12 +1,12 @@
-//! Marketplaces of plugins, as Claude Code has them: `.claude-plugin/marketplace.json` in a repository.
+//! Marketplaces of plugins, as Claude Code and Copilot have them: `.claude-plugin/marketplace.json` in a repository.
 
 use serde_json::Value;
 
 use crate::diagnostic::bytes_without_byte_order_mark;
-use crate::files::normalize;
+use crate::files::{Globs, normalize};
 
-/// The file of a marketplace.
-pub const MARKETPLACE_FILE: &str = ".claude-plugin/marketplace.json";
+/// The files of a marketplace, of Claude Code and of Copilot: the first that is there counts.
+pub const MARKETPLACE_FILES: [&str; 2] = [".claude-plugin/marketplace.json", ".github/plugin/marketplace.json"];
 
 /// A plugin of a marketplace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +14,10 @@ pub struct Plugin {
     pub name: String,
     /// Where it is.
     pub source: PluginSource,
+    /// The globs of its files from there, where it is not all that is there.
+    pub only: Vec<String>,
+    /// Whether the marketplace lists agents of it.
+    pub has_agents: bool,
 }
 
 /// Where a plugin is.
@@ -46,9 +50,26 @@ pub fn plugins(text: &[u8]) -> Vec<Plugin> {
     let root = marketplace.pointer("/metadata/pluginRoot").and_then(Value::as_str).unwrap_or_default();
     let listed = marketplace.get("plugins").and_then(Value::as_array).into_iter().flatten();
     listed
-        .filter_map(|plugin| Some((plugin.get("name")?.as_str()?, plugin.get("source")?)))
-        .map(|(name, source)| Plugin { name: name.to_owned(), source: plugin_source(source, root) })
+        .filter_map(|plugin| {
+            let (name, source) = (plugin.get("name")?.as_str()?, plugin_source(plugin.get("source")?, root));
+            // Elsewhere the lists add to what the folder of the plugin has.
+            let is_whole = plugin.get("strict") != Some(&Value::Bool(false)) && !source.is_root();
+            let only = if is_whole { Vec::new() } else { listed_files(plugin) };
+            Some(Plugin { name: name.to_owned(), source, only, has_agents: plugin.get("agents").is_some() })
+        })
         .collect()
+}
+
+/// The globs of the files and folders that the marketplace lists of a plugin.
+fn listed_files(plugin: &Value) -> Vec<String> {
+    let lists = ["skills", "commands", "agents"].into_iter().filter_map(|key| plugin.get(key));
+    let paths = lists.flat_map(|list| list.as_array().map_or(std::slice::from_ref(list), Vec::as_slice));
+    let globs = paths.filter_map(Value::as_str).map(|path| match path.trim_start_matches("./").trim_end_matches('/') {
+        file if file.ends_with(".md") => Globs::escape(file),
+        "" => "**/*".to_owned(),
+        folder => format!("{}/**", Globs::escape(folder)),
+    });
+    globs.collect()
 }
 
 fn plugin_source(source: &Value, root: &str) -> PluginSource {

@@ -21,7 +21,7 @@ pub use archive_source::{ArchiveSource, archive_sha256, check_archive_folder, ch
 pub use cache::{CacheError, PackCache};
 pub use git::{GitAccess, RepositoryListing, fetch_pack, list_repository, remote_commit};
 pub use lock::{LOCK_NAME, LockMismatch, LockedPack, PackLock, TrustRecord, is_pack_key};
-pub use marketplace::{MARKETPLACE_FILE, Plugin, PluginSource, plugins, repository_url};
+pub use marketplace::{MARKETPLACE_FILES, Plugin, PluginSource, plugins, repository_url};
 pub use source::{GitSource, PackHosts, PackSource, SourceError, check_folder, check_revision, check_url};
 pub use text_check::{suspicious_files, text_of};
 pub use tree::PackTree;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
-use super::marketplace::MARKETPLACE_FILE;
+use super::marketplace::MARKETPLACE_FILES;
 use super::tree_digest::TreeDigest;
 use crate::diagnostic::{one_line, quote_names};
 use crate::digest::sha256;
@@ -99,7 +99,7 @@ pub(super) fn check_files<'p>(files: &[(&'p str, u64)]) -> Result<Option<HashSet
     // The widest choice that fits: what a format may read where it is named, or what is found without that.
     for is_auto in [false, true] {
         let served = served_paths(&paths, is_auto);
-        let is_kept = |path: &str| served.contains(path) || path == MARKETPLACE_FILE;
+        let is_kept = |path: &str| served.contains(path) || MARKETPLACE_FILES.contains(&path);
         if !served.is_empty() && check(&is_kept).is_ok() {
             return Ok(Some(paths.into_iter().filter(|path| is_kept(path)).collect()));
         }

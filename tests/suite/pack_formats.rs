@@ -943,10 +943,76 @@ fn agents_are_prompts_where_their_format_is_named() {
     let folder = server_of("format: [auto, agents]", &files);
     let client = client(&folder);
     let names: BTreeSet<String> = client.names("prompts").into_iter().collect();
-    assert_eq!(names, ["x-backend", "x-code-reviewer", "x-fix", "x-planner"].map(str::to_owned).into());
+    assert_eq!(names, ["x-code-reviewer", "x-fix", "x-planner"].map(str::to_owned).into());
     assert_eq!(client.get_text("x-code-reviewer", json!({})), "Review {{it}} $1.\n");
     assert_eq!(listed(&client.list("prompts"), "x-planner")["description"], "Plans");
     assert!(!check(&folder).1.contains("not served"));
+}
+
+#[test]
+fn files_for_other_programs_are_no_agents() {
+    let written = |keys: &str| format!("---\n{keys}\n---\nText");
+    let both = written("name: n\ndescription: D");
+    let workflow = written("name: w\ndescription: D\non: push");
+    let (nameless, undescribed) = (written("description: D"), written("name: u"));
+    let files = [
+        ("agents/a.md", written("name: a")),
+        ("team/agents/b.agent.md", "B".to_owned()),
+        ("core/backend.md", written("name: backend\ndescription: D")),
+        ("core/nameless.md", nameless),
+        ("core/undescribed.md", undescribed),
+        (".github/workflows/w.md", workflow.clone()),
+        ("w/w.md", workflow),
+        ("i/i.instructions.md", both.clone()),
+        ("CLAUDE.md", both.clone()),
+        ("README.md", both.clone()),
+        ("skills/do/SKILL.md", both.clone()),
+    ];
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+    assert_eq!(names_of("format: agents", &files), ["x-a", "x-backend", "x-b"]);
+    let folder = server_of("format: [auto, agents]", &files);
+    assert_eq!(client(&folder).names("prompts"), ["x-a", "x-do", "x-b"]);
+    let checked = check(&folder).1;
+    assert!(checked.contains("2 instructions in `.`, `i` are not served"), "{checked}");
+    // The folder itself may be that of agents.
+    folder.write(
+        "folio.yaml",
+        "folio: 1\nserver: { name: s }\npacks: { x: { path: foreign/agents, format: [auto, agents] } }\n",
+    );
+    assert_eq!(client(&folder).names("prompts"), ["x-a"]);
+}
+
+#[test]
+fn packages_and_decorators_are_no_files() {
+    let text =
+        "@commitlint/cli, @self.app.middleware(\"http\") @app.route @modelcontextprotocol/inspector @docs/a.md @b.json";
+    let (code, checked) = check(&server_of("", &[("commands/a.md", text)]));
+    assert_eq!(code, Some(0), "{checked}");
+    for file in ["docs/a.md", "b.json"] {
+        assert!(checked.contains(&format!("file `{file}` not read: missing grant `read`")), "{file}: {checked}");
+    }
+    assert_eq!(checked.matches("not read: missing grant").count(), 2, "{checked}");
+}
+
+#[test]
+fn only_names_files_by_their_paths() {
+    let files = [
+        ("skills/a/SKILL.md", "---\nname: a\ndescription: A\n---\nA"),
+        ("skills/b/SKILL.md", "---\nname: b\ndescription: B\n---\nB"),
+        ("more/a/SKILL.md", "---\nname: a\ndescription: A\n---\nOther"),
+        (".claude/commands/c.md", "C"),
+        ("commands/d.md", "D"),
+    ];
+    for (only, names) in [
+        ("['skills/*/SKILL.md']", &["x-a-2", "x-b"][..]),
+        ("['more/**', d]", &["x-d", "x-a"]),
+        ("['.claude/commands/c.md']", &["x-c"]),
+        ("['a*']", &["x-a", "x-a-2"]),
+    ] {
+        assert_eq!(names_of(&format!("only: {only}"), &files), names, "{only}");
+    }
+    let checked = check(&server_of("only: ['gone/**', 'skills/**']", &files)).1;
+    assert!(checked.contains("glob `gone/**` matches no prompts"), "{checked}");
 }
 
 #[test]

@@ -909,6 +909,118 @@ fn plugins_and_skills_are_added_by_name() {
 }
 
 #[test]
+fn plugin_is_what_its_marketplace_lists() {
+    let marketplace = serde_json::json!({ "plugins": [
+        { "name": "documents", "source": "./", "strict": false, "skills": ["./skills/pdf", "skills/docx/"] },
+        { "name": "api", "source": "./", "strict": false, "skills": "./skills/api" },
+        { "name": "mixed", "source": ".", "commands": ["./more/commands/fix.md"], "agents": ["./more/agents/"] },
+        { "name": "below", "source": "./more", "strict": false, "commands": ["./commands/go.md"] },
+        { "name": "added", "source": "./more", "commands": ["./commands/go.md"] },
+    ] });
+    let skill = |name: &str| format!("---\nname: {name}\ndescription: Does.\n---\nDo {name}.\n");
+    let upstream = Repository::new(&[
+        (".claude-plugin/marketplace.json", marketplace.to_string().as_str()),
+        ("skills/pdf/SKILL.md", &skill("pdf")),
+        ("skills/docx/SKILL.md", &skill("docx")),
+        ("skills/api/SKILL.md", &skill("api")),
+        ("more/commands/fix.md", "Fix"),
+        ("more/commands/go.md", "Go"),
+        ("more/agents/reviewer.md", "---\nname: reviewer\n---\nReview"),
+    ]);
+    for (name, prompts) in [
+        ("documents", &["documents-docx", "documents-pdf"][..]),
+        ("api", &["api"]),
+        ("mixed", &["mixed-reviewer", "mixed-fix"]),
+        ("below", &["below-go"]),
+        ("added", &["added-fix", "added-go"]),
+    ] {
+        let desk = Desk::with_manifest(COMMENTED);
+        desk.ok(&["add", &upstream.url(), name]);
+        let listed: serde_json::Value = serde_json::from_str(&desk.ok(&["list", "--json"])).unwrap();
+        let mut names: Vec<_> =
+            listed["prompts"].as_array().unwrap().iter().map(|prompt| prompt["name"].clone()).collect();
+        let mut prompts = prompts.to_vec();
+        names.sort_by_key(ToString::to_string);
+        prompts.sort_unstable();
+        assert_eq!(names, prompts, "{name}: {}", desk.manifest());
+    }
+}
+
+#[test]
+fn plugins_of_agents_alone_are_added_in_their_format() {
+    let marketplace = r#"{ "plugins": [{ "name": "core", "source": "./c/core" }, { "name": "web", "source": "./c/web" },
+        { "name": "qa", "source": "./c/qa" }] }"#;
+    let agent = |name: &str| format!("---\nname: {name}\ndescription: D\n---\nBe {name}.");
+    let files = [
+        // Copilot has its marketplaces elsewhere.
+        (".github/plugin/marketplace.json", marketplace.to_owned()),
+        ("c/core/README.md", "x".to_owned()),
+        ("c/core/backend.md", agent("backend")),
+        ("c/web/frontend.md", agent("frontend")),
+        ("c/qa/agents/tester.md", agent("tester")),
+        ("docs/page.md", "x".to_owned()),
+    ];
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+    let upstream = Repository::new(&files);
+    let desk = Desk::with_manifest(COMMENTED);
+    let ran = desk.run(&["add", &upstream.url(), "--list"]);
+    let agents: Vec<&str> = ran.out.lines().filter_map(|line| line.strip_prefix("agent")).map(str::trim).collect();
+    assert_eq!(agents, ["c/qa/agents/tester.md", "c/core/backend.md", "c/web/frontend.md"], "{ran:?}");
+    assert!(
+        ran.err.contains("note: 2 agents in plugins without anything else: `format: agents` serves them"),
+        "{ran:?}"
+    );
+    desk.ok(&["add", &upstream.url(), "core"]);
+    desk.ok(&["add", &upstream.url(), "qa"]);
+    desk.ok(&["add", &upstream.url(), "--all", "--as", "all"]);
+    assert_eq!(desk.manifest().matches("format: agents").count(), 3, "{}", desk.manifest());
+    for (prompt, text) in
+        [("core-backend", "Be backend."), ("qa-tester", "Be tester."), ("all-frontend", "Be frontend.")]
+    {
+        assert_eq!(desk.ok(&["get", prompt]).trim(), text);
+    }
+    // A folder with a command too is one of commands.
+    upstream.commit(&[("c/web/commands/a.md", "A"), (".claude-plugin/marketplace.json", r#"{ "plugins": [] }"#)]);
+    let ran = desk.run(&["add", &upstream.url(), "--list"]);
+    assert!(!ran.out.contains("plugin ") && !ran.out.contains("frontend"), "the file of Claude Code counts: {ran:?}");
+    upstream.commit(&[(".claude-plugin/marketplace.json", marketplace)]);
+    desk.ok(&["add", &upstream.url(), "--all", "--as", "auto"]);
+    assert!(desk.manifest().contains("format: auto"), "{}", desk.manifest());
+}
+
+#[test]
+fn list_says_how_to_go_on() {
+    let marketplace = r#"{ "plugins": [{ "name": "pr", "source": "./plugins/pr" }] }"#;
+    let upstream =
+        Repository::new(&[(".github/plugin/marketplace.json", marketplace), ("plugins/pr/commands/a.md", "A")]);
+    let desk = Desk::with_manifest(COMMENTED);
+    fs::remove_file(desk.folder.join("folio.yaml")).unwrap();
+    let listed = desk.run(&["add", &upstream.url(), "--list"]);
+    assert!(listed.code == Some(0) && listed.err.contains(" NAME`"), "without a manifest: {listed:?}");
+    let folder = upstream.path().to_str().unwrap();
+    let listed = desk.run(&["add", folder, "--list"]);
+    let hint = format!("with `folio add {folder} --path DIR`, all plugins with `folio add {folder} --all`");
+    assert!(listed.err.contains(&hint) && !listed.err.contains("NAME"), "{listed:?}");
+    desk.folder.write("folio.yaml", COMMENTED);
+    assert!(desk.fail(&["add", folder]).contains("`folio add` with `--all`"));
+    let plain = Repository::new(&[("fix.md", "Fix")]);
+    let listed = desk.fail(&["add", &plain.url(), "--list"]);
+    assert!(listed.contains("nothing that folio reads\nhelp: `--format` names the format"), "{listed}");
+}
+
+#[test]
+fn update_says_what_it_writes() {
+    let upstream = Repository::new(&[("folio.yaml", PACK)]);
+    let desk = Desk::locked(&format!("git: {}", upstream.url()));
+    upstream.commit(&[("folio.yaml", &PACK.replace("Hello", "Bye"))]);
+    let shown = desk.ok(&["update", "--diff", "--dry-run"]);
+    assert!(shown.contains("Bye") && !shown.contains("wrote"), "{shown}");
+    let updated = desk.ok(&["update", "--diff"]);
+    assert!(updated.contains("Bye") && updated.contains("\nwrote folio.lock\n"), "{updated}");
+    assert!(!desk.ok(&["update", "--diff"]).contains("wrote"));
+}
+
+#[test]
 fn killed_add_leaves_the_manifest_as_it_was() {
     let upstream = Repository::new(&[("folio.yaml", PACK)]);
     // At any time: git is stopped before and after each of its steps.

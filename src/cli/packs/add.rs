@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::ensure;
 
-use super::add_source::locate;
+use super::add_source::{NewPack, list_files, locate};
 use super::args::AddArgs;
 use super::pack_contents;
 use super::project::{PackProject, PacksToResolve, print_failure};
@@ -13,17 +13,18 @@ use crate::cli::manifest::ManifestFile;
 use crate::cli::{Exit, Output};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, Consequence, Diagnostic, Report, Severity, count_noun};
-use crate::manifest::Grant;
+use crate::manifest::{Grant, PackFormatName};
 use crate::pack_format::WORKSPACE_TEMPLATE;
 use crate::pack_source::PackLock;
 use crate::yaml::{InsertError, NewEntry, flow_scalar, insert_entry};
 
 /// Adds a pack to a manifest, if the manifest is as good with it.
 pub(crate) fn run(arguments: &AddArgs, output: &Output) -> anyhow::Result<Exit> {
-    let project = PackProject::open(&arguments.file, output)?;
     if arguments.list {
+        let project = PackProject::open_for_listing(&arguments.file, output)?;
         return pack_contents::list(arguments, &project).or_else(|error| Ok(print_failure(&error, output)));
     }
+    let project = PackProject::open(&arguments.file, output)?;
     let target = ManifestFile::find(&arguments.file)?;
     let draft = match PackDraft::new(arguments, &project) {
         Ok(draft) => draft,
@@ -189,19 +190,30 @@ struct PackDraft {
 
 impl PackDraft {
     fn new(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::Result<PackDraft> {
-        let source = locate(arguments, project)?;
+        let NewPack { source, only, formats } = locate(arguments, project)?;
         let name = arguments.key.clone().or_else(|| arguments.name.clone()).unwrap_or_else(|| source.name());
         let key = key_of(&name);
         ensure!(!key.is_empty(), "no key for the pack\nhelp: choose one with `--as`");
         let mut keys = source.keys();
-        let list = |items: &[String]| match items {
-            [item] => flow_scalar(item),
-            items => format!("[{}]", items.iter().map(|item| flow_scalar(item)).collect::<Vec<_>>().join(", ")),
+        let list = |items: &[String]| {
+            format!("[{}]", items.iter().map(|item| flow_scalar(item)).collect::<Vec<_>>().join(", "))
         };
-        if arguments.all {
-            keys.push(("format", flow_scalar("auto")));
-        } else if !arguments.format.is_empty() {
-            keys.push(("format", list(&arguments.format)));
+        let formats = match arguments.all && list_files(arguments, project)?.contents()?.has_only_agents() {
+            true => &[PackFormatName::Agents],
+            false if arguments.all => &[PackFormatName::Auto],
+            false => formats,
+        };
+        let formats: Vec<String> = match arguments.format.is_empty() {
+            true => formats.iter().map(|format| format.as_str().to_owned()).collect(),
+            false => arguments.format.clone(),
+        };
+        match formats.as_slice() {
+            [] => {}
+            [format] => keys.push(("format", flow_scalar(format))),
+            formats => keys.push(("format", list(formats))),
+        }
+        if !only.is_empty() {
+            keys.push(("only", list(&only)));
         }
         keys.extend(arguments.prefix.as_ref().map(|prefix| ("prefix", flow_scalar(prefix))));
         if !arguments.allow.is_empty() {

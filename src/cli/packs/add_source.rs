@@ -7,11 +7,13 @@ use anyhow::{Context, anyhow, bail, ensure};
 use url::Url;
 
 use super::args::AddArgs;
+use super::pack_contents::PackContents;
 use super::project::PackProject;
 use crate::diagnostic::{one_line, quote_names};
 use crate::files::{Folder, Globs, expand_home};
+use crate::manifest::PackFormatName;
 use crate::pack_source::{
-    ArchiveListing, ArchiveSource, GitSource, MARKETPLACE_FILE, PackSource, Plugin, PluginSource, RepositoryListing,
+    ArchiveListing, ArchiveSource, GitSource, MARKETPLACE_FILES, PackSource, Plugin, PluginSource, RepositoryListing,
     SourceError, archive_sha256, check_archive_folder, check_archive_url, check_folder, check_sha256, list_archive,
     plugins, repository_url,
 };
@@ -77,8 +79,23 @@ fn last_name(path: &str) -> &str {
     path.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default()
 }
 
-/// The place of what the command line names.
-pub(super) fn locate(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::Result<NewSource> {
+/// What the command line names, with its keys in a manifest.
+pub(super) struct NewPack {
+    pub(super) source: NewSource,
+    /// The globs of its files; empty for all.
+    pub(super) only: Vec<String>,
+    /// Its formats, where they are not those of any folder.
+    pub(super) formats: &'static [PackFormatName],
+}
+
+impl NewPack {
+    fn whole(source: NewSource) -> NewPack {
+        NewPack { source, only: Vec::new(), formats: &[] }
+    }
+}
+
+/// What the command line names.
+pub(super) fn locate(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::Result<NewPack> {
     let named = arguments.source.as_str();
     if let Some(url) = archive_url(arguments)? {
         ensure!(arguments.rev.is_none(), "`--rev` is for repositories, but `{}` is an archive", one_line(named));
@@ -88,17 +105,17 @@ pub(super) fn locate(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::
         ensure!(arguments.rev.is_none(), "`--rev` is for repositories, but `{}` is a folder", one_line(named));
         ensure!(
             arguments.name.is_none(),
-            "`NAME` is for repositories and archives\nhelp: add the skill or plugin of a folder by its path"
+            "`NAME` is for repositories and archives\nhelp: add the skill or plugin of a folder by its path, with `--path DIR`"
         );
         let folder = expand_home(Path::new(named)).join(arguments.path.as_deref().unwrap_or_default());
-        return folder_path(&folder, project).map(NewSource::Folder);
+        return folder_path(&folder, project).map(NewSource::Folder).map(NewPack::whole);
     }
     let source = git_source(arguments)?;
-    let Some(name) = &arguments.name else { return Ok(NewSource::Repository(source)) };
-    let RepositoryListing { paths, text: marketplace } = project.list_repository(&source, MARKETPLACE_FILE)?;
+    let Some(name) = &arguments.name else { return Ok(NewPack::whole(NewSource::Repository(source))) };
+    let RepositoryListing { paths, text: marketplace } = project.list_repository(&source, &MARKETPLACE_FILES)?;
     let skills_folder = source.path.clone();
-    let place = find_named(name, &PackListing { url: &source.url, paths, marketplace, skills_folder })?;
-    place.into_source(PackSource::Git(source))
+    let listing = PackListing { url: &source.url, paths, marketplace, skills_folder, root_folder: None };
+    find_named(name, &listing)?.into_pack(PackSource::Git(source.clone()))
 }
 
 /// What the command line names has, as `--list` shows it.
@@ -124,16 +141,27 @@ pub(super) fn list_files(arguments: &AddArgs, project: &PackProject<'_>) -> anyh
         let globs =
             Globs::new(&["**/*"], &["**/.git/**", "**/node_modules/**"]).map_err(|error| anyhow!(error.message))?;
         let files = folder.walk(&globs.with_hidden_without_links(), MAX_LISTED_FILES)?;
-        let marketplace = folder.read(Path::new(MARKETPLACE_FILE), MAX_MARKETPLACE_BYTES).ok();
+        let read = |file: &&str| folder.read(Path::new(file), MAX_MARKETPLACE_BYTES).ok();
+        let marketplace = MARKETPLACE_FILES.iter().find_map(read);
         let paths = files.into_iter().map(|file| file.path).collect();
         return Ok(SourceFiles::below(arguments, last_name(named), paths, marketplace));
     }
     let source = git_source(arguments)?;
-    let RepositoryListing { paths, text } = project.list_repository(&source, MARKETPLACE_FILE)?;
+    let RepositoryListing { paths, text } = project.list_repository(&source, &MARKETPLACE_FILES)?;
     Ok(SourceFiles::below(arguments, last_name(&source.url), paths, text))
 }
 
 impl SourceFiles {
+    /// What folio finds in them.
+    pub(super) fn contents(&self) -> anyhow::Result<PackContents> {
+        let folder = |plugin: &Plugin| match &plugin.source {
+            PluginSource::Folder(path) => check_folder(path).ok().filter(|folder| !folder.is_empty()),
+            _ => None,
+        };
+        let folders: Vec<String> = self.plugins.iter().filter_map(folder).collect();
+        PackContents::new(&self.name, self.paths.clone(), &folders)
+    }
+
     fn below(arguments: &AddArgs, name: &str, paths: Vec<String>, marketplace: Option<Vec<u8>>) -> SourceFiles {
         let name = name.strip_suffix(".git").unwrap_or(name).to_owned();
         let Some(path) = &arguments.path else {
@@ -146,7 +174,7 @@ impl SourceFiles {
     }
 }
 
-fn is_folder(named: &str) -> bool {
+pub(super) fn is_folder(named: &str) -> bool {
     named.starts_with(['.', '/', '~']) || (!named.contains("://") && Path::new(named).is_dir())
 }
 
@@ -194,24 +222,24 @@ impl NewArchive {
         if let Some(expected) = expected.filter(|expected| *expected != sha256) {
             bail!("the archive has sha256 {sha256} and not {expected}");
         }
-        Ok(NewArchive { listing: list_archive(&bytes, MARKETPLACE_FILE)?, url, sha256 })
+        Ok(NewArchive { listing: list_archive(&bytes, &MARKETPLACE_FILES)?, url, sha256 })
     }
 
-    fn locate(mut self, arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::Result<NewSource> {
+    fn locate(mut self, arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::Result<NewPack> {
         let path = self.folder(arguments.path.as_deref(), project);
         let source = ArchiveSource::new(&self.url, &self.sha256, path.as_deref()).map_err(add_source_help)?;
         let Some(name) = &arguments.name else {
             let name = self.default_name(arguments.path.as_deref());
-            return Ok(NewSource::Archive { source, name });
+            return Ok(NewPack::whole(NewSource::Archive { source, name }));
         };
         let listing = PackListing {
             url: &self.url,
             paths: std::mem::take(&mut self.listing.paths),
             marketplace: self.listing.file.take(),
             skills_folder: path,
+            root_folder: self.listing.root_folder.take(),
         };
-        let place = find_named(name, &listing)?.inside(self.listing.root_folder.as_deref());
-        place.into_source(PackSource::Archive(source))
+        find_named(name, &listing)?.into_pack(PackSource::Archive(source))
     }
 
     /// The folder of the pack. Archives of repositories have one folder around everything, of which few people think.
@@ -301,6 +329,22 @@ struct PackListing<'a> {
     marketplace: Option<Vec<u8>>,
     /// The folder in which skills are looked for.
     skills_folder: Option<String>,
+    /// The folder around everything in an archive.
+    root_folder: Option<String>,
+}
+
+/// What a name means.
+struct NamedPack {
+    place: PackPlace,
+    only: Vec<String>,
+    formats: &'static [PackFormatName],
+}
+
+impl NamedPack {
+    fn into_pack(self, source: PackSource) -> anyhow::Result<NewPack> {
+        let NamedPack { place, only, formats } = self;
+        Ok(NewPack { source: place.into_source(source)?, only, formats })
+    }
 }
 
 /// Where a skill or a plugin is.
@@ -342,18 +386,28 @@ impl PackPlace {
     }
 }
 
-/// The folder of a plugin or a skill.
-fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<PackPlace> {
+/// A plugin with a name, or else a skill.
+fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<NamedPack> {
     let plugins = listing.marketplace.as_ref().map(|text| plugins(text)).unwrap_or_default();
     if let Some(plugin) = plugins.iter().find(|plugin| plugin.name == name) {
-        return place_of(plugin, listing.url);
+        let place = place_of(plugin, listing.url)?.inside(listing.root_folder.as_deref());
+        let formats: &[PackFormatName] = match &place {
+            _ if plugin.has_agents && !plugin.only.is_empty() => &[PackFormatName::Auto, PackFormatName::Agents],
+            _ if !plugin.only.is_empty() => &[PackFormatName::Auto],
+            PackPlace::Folder(folder) if has_only_agents(folder, &listing.paths)? => &[PackFormatName::Agents],
+            _ => &[],
+        };
+        return Ok(NamedPack { place, only: plugin.only.clone(), formats });
     }
     let prefix = listing.skills_folder.as_ref().map(|path| format!("{path}/")).unwrap_or_default();
     let is_skill = |folder: &&str| folder.rsplit('/').next() == Some(name) && folder.starts_with(&prefix);
     let folders = listing.paths.iter().filter_map(|path| path.strip_suffix("/SKILL.md"));
     let matches: Vec<&str> = folders.clone().filter(is_skill).collect();
     match matches.as_slice() {
-        [folder] => Ok(PackPlace::Folder((*folder).to_owned())),
+        [folder] => {
+            let place = PackPlace::Folder((*folder).to_owned()).inside(listing.root_folder.as_deref());
+            Ok(NamedPack { place, only: Vec::new(), formats: &[] })
+        }
         [] => {
             let skills = folders.map(|folder| folder.rsplit('/').next().unwrap_or(folder).to_owned());
             let names: Vec<String> =
@@ -369,6 +423,13 @@ fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<PackPlace
             bail!("several skills `{}`\nhelp: choose one with `--path`: {}", one_line(name), quote_names(several))
         }
     }
+}
+
+/// Whether folio finds nothing but agents in a folder.
+fn has_only_agents(folder: &str, paths: &[String]) -> anyhow::Result<bool> {
+    let inside = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+    let below = paths.iter().filter_map(|path| path.strip_prefix(&inside)).map(str::to_owned).collect();
+    Ok(PackContents::new(last_name(folder), below, &[String::new()])?.has_only_agents())
 }
 
 /// Where a plugin is, of a marketplace with a URL.
@@ -402,7 +463,7 @@ mod tests {
     #[test]
     fn marketplace_elsewhere_names_no_repository_of_this_machine() {
         let source = PluginSource::Repository { url: "file:///srv/x".to_owned(), rev: None, path: None };
-        let plugin = Plugin { name: "x".to_owned(), source };
+        let plugin = Plugin { name: "x".to_owned(), source, only: Vec::new(), has_agents: false };
         assert!(place_of(&plugin, "https://example.com/x/y").is_err());
         let Ok(PackPlace::Repository(found)) = place_of(&plugin, "file:///srv/m") else { panic!("it is a repository") };
         assert_eq!(found.url, "file:///srv/x");

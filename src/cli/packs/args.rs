@@ -10,7 +10,7 @@ const ADD_HELP: &str = "\
 Examples:
   folio add acme/docs                     a repository on GitHub, in the folder that you are in
   folio add https://git.example/docs.git --rev v1.2.0 --path prompts --as docs
-  folio add anthropics/skills pdf         one skill, or one plugin of a marketplace
+  folio add anthropics/skills pdf         one plugin of a marketplace, or one skill
   folio add wshobson/agents --list        what is there: plugins, skills, commands, agents
   folio add wshobson/agents --all         all plugins of a marketplace as one pack
   folio add ./packs/review --allow exec   a folder below that of the manifest
@@ -29,8 +29,8 @@ Examples:
 const UPDATE_HELP: &str = "\
 Examples:
   folio update                            move all packs to where their branches and tags are now
-  folio update docs --diff                one pack; print what changes, and first what it does
-  folio update --dry-run                  say what would change, and write nothing
+  folio update docs --diff                one pack; write folio.lock, and print what changes, first of all what it does
+  folio update --diff --dry-run           print what would change, and write nothing
 
 An archive is downloaded again; where it has other bytes now, its new `sha256` is written to the manifest.
 
@@ -67,9 +67,9 @@ Every file is checked against the digest in folio.lock.";
 pub struct AddArgs {
     /// OWNER/REPO on GitHub, a URL, an archive or a folder
     pub source: String,
-    /// A skill of the repository or the archive, or a plugin of its marketplace
+    /// A plugin of the marketplace in the repository or the archive, or else a skill in it
     pub name: Option<String>,
-    /// Write nothing: print what SOURCE has, one file or plugin on a line
+    /// Write nothing: print what SOURCE has, one file or plugin on a line; needs no folio.yaml
     #[arg(long, conflicts_with_all = ["name", "key", "format", "prefix", "allow", "all"])]
     pub list: bool,
     /// All plugins of a marketplace that are in its repository, as one pack
@@ -118,7 +118,7 @@ pub struct RemoveArgs {
 pub struct UpdateArgs {
     /// The key of the pack in folio.lock [default: all]
     pub key: Option<String>,
-    /// Print what changes: first what the packs do, then their files
+    /// Print what changes too: first what the packs do, then their files
     #[arg(long)]
     pub diff: bool,
     /// Write nothing

@@ -13,7 +13,7 @@ use crate::cli::text_file::{check_replaceable, create_text, remove_text, replace
 use crate::cli::{Exit, Output};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, Report, Severity, count_noun, nearest, one_line, quote_names};
-use crate::load::{EnvSource, LoadedPacks, LockablePack, ManifestLocation, load_buffers};
+use crate::load::{EnvSource, LoadedPacks, LockablePack, ManifestLocation, NEW_MANIFEST_NAME, load_buffers};
 use crate::pack_source::{
     ArchiveDownloads, ArchivePackError, ArchiveSource, GitAccess, GitSource, LOCK_NAME, LockedPack, PackCache,
     PackHosts, PackLock, PackSource, PackTree, RepositoryListing, UnpackedArchive, archive_sha256, fetch_pack,
@@ -69,7 +69,20 @@ impl<'o> PackProject<'o> {
     /// # Errors
     /// It cannot be read, or the lock is invalid.
     pub(crate) fn open(path: &Path, output: &'o Output) -> anyhow::Result<PackProject<'o>> {
-        let location = ManifestLocation::resolve(path)?;
+        PackProject::at(ManifestLocation::resolve(path)?, output)
+    }
+
+    /// The same, for what needs no manifest.
+    ///
+    /// # Errors
+    /// The folder does not exist, or the lock is invalid.
+    pub(crate) fn open_for_listing(path: &Path, output: &'o Output) -> anyhow::Result<PackProject<'o>> {
+        let location = ManifestLocation::resolve(path);
+        let location = location.or_else(|_| ManifestLocation::from_file(&path.join(NEW_MANIFEST_NAME)));
+        PackProject::at(location?, output)
+    }
+
+    fn at(location: ManifestLocation, output: &'o Output) -> anyhow::Result<PackProject<'o>> {
         let (lock, lock_text) = read_lock(&location.path().join(LOCK_NAME), output)?;
         let cache = PackCache::locate(|name| std::env::var_os(name));
         let cache = cache.context("no folder for the cache of packs\nhelp: set FOLIO_CACHE to a folder")?;
@@ -201,13 +214,13 @@ impl<'o> PackProject<'o> {
         Ok(self.runtime.block_on(self.downloads.get(url, PackHosts::Any, &self.world))?)
     }
 
-    /// The paths of all files of a repository, and the text of one.
+    /// The paths of all files of a repository, and the text of the first of `files` that is there.
     ///
     /// # Errors
     /// It cannot be fetched.
-    pub(crate) fn list_repository(&self, source: &GitSource, file: &str) -> anyhow::Result<RepositoryListing> {
+    pub(crate) fn list_repository(&self, source: &GitSource, files: &[&str]) -> anyhow::Result<RepositoryListing> {
         self.output.eprint(&format!("looking into {}\n", one_line(&source.url)));
-        Ok(self.runtime.block_on(list_repository(self.git(PackHosts::Any), source, file))?)
+        Ok(self.runtime.block_on(list_repository(self.git(PackHosts::Any), source, files))?)
     }
 
     /// Fetches a pack into the cache, and warns of what is suspicious in it.

@@ -61,7 +61,9 @@ pub(crate) fn run(arguments: &UpdateArgs, output: &Output) -> anyhow::Result<Exi
         }
         return Ok(Exit::Success);
     }
-    project.write_lock(&lock)?;
+    if project.write_lock(&lock)? {
+        output.print(&format!("wrote {LOCK_NAME}\n"))?;
+    }
     if text != target.text {
         target.write(&text)?;
         output.print(&format!("wrote the new `sha256` to {}\n", target.display_path()))?;
