@@ -191,12 +191,18 @@ impl<'r> ActionReader<'r> {
     }
 }
 
+/// What ends hosts, such as that of `@sitespeed.io/sitespeed.io`, and decorators: `@workflow.run`.
+const NO_EXTENSIONS: &[&str] = &["com", "io", "run"];
+
 /// Whether a path has the extension of a file: `@scope/package` and `@app.route("/")` are no files.
 fn looks_like_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let extension = name.rsplit_once('.').map(|(_, extension)| extension).unwrap_or_default();
     let is_word = !extension.is_empty() && extension.chars().all(|letter| letter.is_ascii_alphanumeric());
-    is_word && (path.contains('/') || mime_by_name(name).is_some())
+    is_word
+        && !path.contains("://")
+        && !NO_EXTENSIONS.contains(&extension)
+        && (path.contains('/') || mime_by_name(name).is_some())
 }
 
 /// A command with a variable of the shell instead of each marker. A shell expands it after it has parsed the command,

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::diagnostic::bytes_without_byte_order_mark;
 use crate::files::{Globs, normalize};
+use crate::manifest::PackFormatName;
 
 /// The files of a marketplace, of Claude Code and of Copilot: the first that is there counts.
 pub const MARKETPLACE_FILES: [&str; 2] = [".claude-plugin/marketplace.json", ".github/plugin/marketplace.json"];
@@ -16,8 +17,8 @@ pub struct Plugin {
     pub source: PluginSource,
     /// The globs of its files from there, where it is not all that is there.
     pub only: Vec<String>,
-    /// Whether the marketplace lists agents of it.
-    pub has_agents: bool,
+    /// The formats of these files; empty where all that is there is the plugin.
+    pub formats: &'static [PackFormatName],
 }
 
 /// Where a plugin is.
@@ -55,7 +56,14 @@ pub fn plugins(text: &[u8]) -> Vec<Plugin> {
             // Elsewhere the lists add to what the folder of the plugin has.
             let is_whole = plugin.get("strict") != Some(&Value::Bool(false)) && !source.is_root();
             let only = if is_whole { Vec::new() } else { listed_files(plugin) };
-            Some(Plugin { name: name.to_owned(), source, only, has_agents: plugin.get("agents").is_some() })
+            let has_others = ["skills", "commands"].iter().any(|key| plugin.get(key).is_some());
+            let formats: &[PackFormatName] = match (plugin.get("agents").is_some(), has_others) {
+                _ if only.is_empty() => &[],
+                (false, _) => &[PackFormatName::Auto],
+                (true, false) => &[PackFormatName::Agents],
+                (true, true) => &[PackFormatName::Auto, PackFormatName::Agents],
+            };
+            Some(Plugin { name: name.to_owned(), source, only, formats })
         })
         .collect()
 }

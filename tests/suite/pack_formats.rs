@@ -984,8 +984,7 @@ fn files_for_other_programs_are_no_agents() {
 
 #[test]
 fn packages_and_decorators_are_no_files() {
-    let text =
-        "@commitlint/cli, @self.app.middleware(\"http\") @app.route @modelcontextprotocol/inspector @docs/a.md @b.json";
+    let text = "@commitlint/cli, @self.app.middleware(\"http\") @app.route @workflow.run @sitespeed.io/sitespeed.io @me:x=https://a.example @modelcontextprotocol/inspector @docs/a.md @b.json";
     let (code, checked) = check(&server_of("", &[("commands/a.md", text)]));
     assert_eq!(code, Some(0), "{checked}");
     for file in ["docs/a.md", "b.json"] {

@@ -915,6 +915,7 @@ fn plugin_is_what_its_marketplace_lists() {
         { "name": "api", "source": "./", "strict": false, "skills": "./skills/api" },
         { "name": "mixed", "source": ".", "commands": ["./more/commands/fix.md"], "agents": ["./more/agents/"] },
         { "name": "below", "source": "./more", "strict": false, "commands": ["./commands/go.md"] },
+        { "name": "crew", "source": "./", "agents": ["./staff/planner.md"] },
         { "name": "added", "source": "./more", "commands": ["./commands/go.md"] },
     ] });
     let skill = |name: &str| format!("---\nname: {name}\ndescription: Does.\n---\nDo {name}.\n");
@@ -923,6 +924,7 @@ fn plugin_is_what_its_marketplace_lists() {
         ("skills/pdf/SKILL.md", &skill("pdf")),
         ("skills/docx/SKILL.md", &skill("docx")),
         ("skills/api/SKILL.md", &skill("api")),
+        ("staff/planner.md", "---\nname: planner\ndescription: Plans.\n---\nPlan"),
         ("more/commands/fix.md", "Fix"),
         ("more/commands/go.md", "Go"),
         ("more/agents/reviewer.md", "---\nname: reviewer\n---\nReview"),
@@ -932,6 +934,7 @@ fn plugin_is_what_its_marketplace_lists() {
         ("api", &["api"]),
         ("mixed", &["mixed-reviewer", "mixed-fix"]),
         ("below", &["below-go"]),
+        ("crew", &["crew-planner"]),
         ("added", &["added-fix", "added-go"]),
     ] {
         let desk = Desk::with_manifest(COMMENTED);

@@ -392,10 +392,10 @@ fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<NamedPack
     if let Some(plugin) = plugins.iter().find(|plugin| plugin.name == name) {
         let place = place_of(plugin, listing.url)?.inside(listing.root_folder.as_deref());
         let formats: &[PackFormatName] = match &place {
-            _ if plugin.has_agents && !plugin.only.is_empty() => &[PackFormatName::Auto, PackFormatName::Agents],
-            _ if !plugin.only.is_empty() => &[PackFormatName::Auto],
-            PackPlace::Folder(folder) if has_only_agents(folder, &listing.paths)? => &[PackFormatName::Agents],
-            _ => &[],
+            PackPlace::Folder(folder) if plugin.only.is_empty() && has_only_agents(folder, &listing.paths)? => {
+                &[PackFormatName::Agents]
+            }
+            _ => plugin.formats,
         };
         return Ok(NamedPack { place, only: plugin.only.clone(), formats });
     }
@@ -463,7 +463,7 @@ mod tests {
     #[test]
     fn marketplace_elsewhere_names_no_repository_of_this_machine() {
         let source = PluginSource::Repository { url: "file:///srv/x".to_owned(), rev: None, path: None };
-        let plugin = Plugin { name: "x".to_owned(), source, only: Vec::new(), has_agents: false };
+        let plugin = Plugin { name: "x".to_owned(), source, only: Vec::new(), formats: &[] };
         assert!(place_of(&plugin, "https://example.com/x/y").is_err());
         let Ok(PackPlace::Repository(found)) = place_of(&plugin, "file:///srv/m") else { panic!("it is a repository") };
         assert_eq!(found.url, "file:///srv/x");
