@@ -961,7 +961,7 @@ fn plugins_of_agents_alone_are_added_in_their_format() {
         ("c/core/backend.md", agent("backend")),
         ("c/web/frontend.md", agent("frontend")),
         ("c/qa/agents/tester.md", agent("tester")),
-        ("docs/page.md", "x".to_owned()),
+        ("tools/other.md", agent("other")),
     ];
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
     let upstream = Repository::new(&files);
@@ -982,6 +982,7 @@ fn plugins_of_agents_alone_are_added_in_their_format() {
     {
         assert_eq!(desk.ok(&["get", prompt]).trim(), text);
     }
+    assert!(!desk.ok(&["list"]).contains("all-other"), "it is in no plugin");
     // A folder with a command too is one of commands.
     upstream.commit(&[("c/web/commands/a.md", "A"), (".claude-plugin/marketplace.json", r#"{ "plugins": [] }"#)]);
     let ran = desk.run(&["add", &upstream.url(), "--list"]);

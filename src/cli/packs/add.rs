@@ -13,6 +13,7 @@ use crate::cli::manifest::ManifestFile;
 use crate::cli::{Exit, Output};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, Consequence, Diagnostic, Report, Severity, count_noun};
+use crate::files::Globs;
 use crate::manifest::{Grant, PackFormatName};
 use crate::pack_format::WORKSPACE_TEMPLATE;
 use crate::pack_source::PackLock;
@@ -190,18 +191,22 @@ struct PackDraft {
 
 impl PackDraft {
     fn new(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::Result<PackDraft> {
-        let NewPack { source, only, formats } = locate(arguments, project)?;
+        let NewPack { source, mut only, mut formats } = locate(arguments, project)?;
+        if arguments.all {
+            let files = list_files(arguments, project)?;
+            formats = &[PackFormatName::Auto];
+            if files.contents()?.has_only_agents() {
+                formats = &[PackFormatName::Agents];
+                // Any Markdown could be an agent.
+                only = files.plugin_folders().iter().map(|folder| format!("{}/**", Globs::escape(folder))).collect();
+            }
+        }
         let name = arguments.key.clone().or_else(|| arguments.name.clone()).unwrap_or_else(|| source.name());
         let key = key_of(&name);
         ensure!(!key.is_empty(), "no key for the pack\nhelp: choose one with `--as`");
         let mut keys = source.keys();
         let list = |items: &[String]| {
             format!("[{}]", items.iter().map(|item| flow_scalar(item)).collect::<Vec<_>>().join(", "))
-        };
-        let formats = match arguments.all && list_files(arguments, project)?.contents()?.has_only_agents() {
-            true => &[PackFormatName::Agents],
-            false if arguments.all => &[PackFormatName::Auto],
-            false => formats,
         };
         let formats: Vec<String> = match arguments.format.is_empty() {
             true => formats.iter().map(|format| format.as_str().to_owned()).collect(),

@@ -154,12 +154,16 @@ pub(super) fn list_files(arguments: &AddArgs, project: &PackProject<'_>) -> anyh
 impl SourceFiles {
     /// What folio finds in them.
     pub(super) fn contents(&self) -> anyhow::Result<PackContents> {
+        PackContents::new(&self.name, self.paths.clone(), &self.plugin_folders())
+    }
+
+    /// The folders of the plugins that are below the root.
+    pub(super) fn plugin_folders(&self) -> Vec<String> {
         let folder = |plugin: &Plugin| match &plugin.source {
             PluginSource::Folder(path) => check_folder(path).ok().filter(|folder| !folder.is_empty()),
             _ => None,
         };
-        let folders: Vec<String> = self.plugins.iter().filter_map(folder).collect();
-        PackContents::new(&self.name, self.paths.clone(), &folders)
+        self.plugins.iter().filter_map(folder).collect()
     }
 
     fn below(arguments: &AddArgs, name: &str, paths: Vec<String>, marketplace: Option<Vec<u8>>) -> SourceFiles {
