@@ -48,6 +48,7 @@ TABLE = [
     ("* id of slow", "answer", "*error -32600 id null", "*result", "an id in use is refused: the answers would be one"),
     ("* listen id again", "*", "*", "*", "the same"),
     ("* result and error", "answer", "*none", "*", "an answer is never answered"),
+    ("* malformed error", "answer", "*none", "*", "the same: whoever asked waits no longer"),
     ("http 2026-07-28 error *", "answer", "202 none", "400 error -32600 id absent", "an error is never answered"),
     ("* method and result", "answer", "*result", "*", "what has a method and an id is a request"),
     ("http * unknown notification params", "answer", "202 none", "415 none", "notifications are not answered"),
