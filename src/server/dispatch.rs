@@ -1,12 +1,12 @@
 //! Answers requests: each by the file of its method, in the words of its version.
 
-use std::sync::Arc;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
 use rmcp::model::{
     ClientNotification, ClientRequest, DiscoverResult, ErrorCode, ErrorData, GetMeta, PaginatedRequestParams,
-    ProtocolVersion,
+    ProtocolVersion, RequestId,
 };
 use tokio::task::coop::unconstrained;
 
@@ -43,8 +43,8 @@ impl ConnectionHandler {
         }
         let begins_now = self.begins_now(&incoming);
         let (message, request) = self.read_request(incoming);
-        let handler = self.clone();
-        let mut answer = Box::pin(async move { handler.answer(message, request).await });
+        let (handler, id) = (self.clone(), request.id.clone());
+        let mut answer = Box::pin(answer_or_panic_error(id, async move { handler.answer(message, request).await }));
         // What the task that reads may still do does not matter to the request.
         match if begins_now { unconstrained(answer.as_mut()).now_or_never() } else { None } {
             Some(answer) => finish(answer),
@@ -177,6 +177,14 @@ impl ConnectionHandler {
     }
 }
 
+/// The answer, or an error where a panic ends its request: the connection and its other requests go on.
+async fn answer_or_panic_error(id: RequestId, answer: impl Future<Output = OutgoingMessage>) -> OutgoingMessage {
+    AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
+        let message = "the request ended with a panic, which is a bug in folio: its message is on standard error";
+        OutgoingMessage::error(Some(id), &ErrorData::internal_error(message, None))
+    })
+}
+
 /// Refuses a version that is not spoken, and a request of 2026-07-28 without all that it must bring (basic, `_meta`).
 fn check_version(message: &ClientRequest, request: &McpRequest) -> Result<(), ErrorData> {
     if matches!(message, ClientRequest::InitializeRequest(_)) {
@@ -195,4 +203,17 @@ fn check_version(message: &ClientRequest, request: &McpRequest) -> Result<(), Er
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_answered_with_an_error() {
+        let answer = answer_or_panic_error(RequestId::Number(7), async { panic!("broken") }).await;
+        let answer: serde_json::Value = serde_json::from_slice(&answer.json).unwrap();
+        assert_eq!(answer["id"], 7);
+        assert_eq!(answer["error"]["code"], ErrorCode::INTERNAL_ERROR.0);
+    }
 }

@@ -235,33 +235,17 @@ mod tests {
         keys_come_with_their_version(
             Place::Resource,
             &json!({
-                "uri": "a:b", "name": "n", "title": "T", "description": "D", "mimeType": "a/b", "size": 1,
+                "uri": "a:b", "uriTemplate": "a:{b}", "name": "n", "title": "T", "description": "D", "mimeType": "a/b",
+                "size": 1,
                 "annotations": annotations, "icons": icons(), "_meta": { "k": 1 }
             }),
             &[
                 ("uri", 0),
-                ("name", 0),
-                ("description", 0),
-                ("mimeType", 0),
-                ("size", 0),
-                ("annotations", 0),
-                ("lastModified", 2),
-                ("title", 2),
-                ("_meta", 2),
-                ("icons", 3),
-            ],
-        );
-        keys_come_with_their_version(
-            Place::Resource,
-            &json!({
-                "uriTemplate": "a:{b}", "name": "n", "title": "T", "description": "D", "mimeType": "a/b",
-                "annotations": annotations, "icons": icons(), "_meta": { "k": 1 }
-            }),
-            &[
                 ("uriTemplate", 0),
                 ("name", 0),
                 ("description", 0),
                 ("mimeType", 0),
+                ("size", 0),
                 ("annotations", 0),
                 ("lastModified", 2),
                 ("title", 2),

@@ -2,7 +2,8 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use rmcp::model::RequestId;
+use rmcp::model::{ClientNotification, ErrorData, RequestId};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Caller, CallerKind, MemoryPool, Reservation, block_if_large};
@@ -27,10 +28,12 @@ pub(super) struct PeerState {
 
 /// What the handler is to see of what a peer has sent.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and neither is kept")]
 pub(super) enum HandlerMessage {
     Request(IncomingRequest),
-    /// A notification, or the answer to a question.
-    Other(Incoming),
+    Notification(ClientNotification),
+    /// The answer to a question.
+    Answer(RequestId, Result<Value, ErrorData>),
 }
 
 /// What a peer has sent, read.
@@ -196,9 +199,10 @@ impl PeerState {
             Some(Incoming::Notification(notification)) => {
                 let cancelled = message::cancelled_request(&notification).filter(|id| self.pending.cancel(id));
                 outcome.cancelled.extend(cancelled.cloned());
-                Ok(Some(HandlerMessage::Other(Incoming::Notification(notification))))
+                Ok(Some(HandlerMessage::Notification(notification)))
             }
-            answer => Ok(answer.map(HandlerMessage::Other)),
+            Some(Incoming::Answer(id, answer)) => Ok(Some(HandlerMessage::Answer(id, answer))),
+            None => Ok(None),
         }
     }
 }

@@ -27,7 +27,7 @@ use super::{
     STOP_TIMEOUT,
     batch::AnswerRoute,
     line_buffer::{LineBuffer, LineEvent},
-    message::{Incoming, MessageError},
+    message::MessageError,
     peer_state::{HandlerMessage, PeerState, ReceivedPayload},
     send_queue::SendQueue,
     stdio_sockets,
@@ -205,11 +205,10 @@ impl PipeConnection {
                 let (connection, reservation) = (self.clone(), request.reservation.clone());
                 self.handler.begin(request, move |answer| connection.answer(answer, &reservation));
             }
-            HandlerMessage::Other(Incoming::Answer(id, answer)) => self.handler.peer().take_answer(&id, answer),
-            HandlerMessage::Other(Incoming::Notification(notification)) => {
+            HandlerMessage::Answer(id, answer) => self.handler.peer().take_answer(&id, answer),
+            HandlerMessage::Notification(notification) => {
                 self.handler.receive_notification(&notification);
             }
-            HandlerMessage::Other(Incoming::Request(..)) => {}
         }
     }
 

@@ -9,7 +9,7 @@ use axum::{
 };
 use futures_util::{Stream, StreamExt, stream};
 
-use crate::budget::block_if_large;
+use crate::{budget::block_if_large, spec_version::SpecVersion};
 
 use super::{
     event_channel::{Event, EventReader},
@@ -44,9 +44,18 @@ pub(super) fn read_events(reader: EventReader) -> impl Stream<Item = Bytes> + Se
     stream::unfold(reader, |mut reader| async move { Some((encode_event(&reader.next().await?), reader)) })
 }
 
-/// An empty event with which a stream begins since 2025-11-25, so that a client knows where to go on; to one of an older
-/// version it is a message that cannot be read.
-pub(super) fn priming_event(reader: &EventReader) -> Bytes {
+/// What a reader reads, in a session of a version: since 2025-11-25 an empty event comes first, so that a client knows
+/// where to go on; to one of an older version it is a message that cannot be read.
+pub(super) fn read_session_events(
+    reader: EventReader,
+    version: Option<SpecVersion>,
+) -> impl Stream<Item = Bytes> + Send + 'static {
+    let has_priming = version.is_some_and(|version| version >= SpecVersion::V2025_11_25);
+    let priming = has_priming.then(|| priming_event(&reader));
+    stream::iter(priming).chain(read_events(reader))
+}
+
+fn priming_event(reader: &EventReader) -> Bytes {
     let delay = RECONNECT_DELAY.as_millis();
     Bytes::from(format!("id: {}\nretry: {delay}\ndata: \n\n", reader.last_event_id()))
 }

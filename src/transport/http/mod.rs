@@ -41,7 +41,7 @@ use axum::{
     response::Response,
 };
 use futures_util::{
-    FutureExt, StreamExt,
+    FutureExt,
     future::{FusedFuture, join},
     stream,
 };
@@ -52,7 +52,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalog::{Catalog, HttpAccess, HttpServingMode};
 use crate::server::SharedServer;
-use crate::spec_version::SpecVersion;
 
 pub use self::dev_page::DevPage;
 
@@ -381,9 +380,7 @@ fn open_stream(http_server: &HttpServer, headers: &HeaderMap) -> Response {
     let Some(reader) = reader else {
         return event_stream::event_stream_response(stream::empty(), http_server.keep_alive);
     };
-    let has_priming = session.version().is_some_and(|version| version >= SpecVersion::V2025_11_25);
-    let priming = has_priming.then(|| event_stream::priming_event(&reader));
-    let events = stream::iter(priming).chain(event_stream::read_events(reader));
+    let events = event_stream::read_session_events(reader, session.version());
     event_stream::event_stream_response(events, http_server.keep_alive)
 }
 

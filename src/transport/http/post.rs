@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, request::Parts},
     response::Response,
 };
-use futures_util::{StreamExt, stream};
+use futures_util::stream;
 use rmcp::model::{
     ClientNotification, ClientRequest, CustomRequest, ErrorCode, ErrorData, GetMeta, ProtocolVersion, RequestId,
 };
@@ -148,17 +148,13 @@ impl Post<'_> {
         if let Some(session) = session {
             return self.answer_in_session(message, &session).await;
         }
+        if self.headers.contains_key(SESSION_ID_HEADER) {
+            return Err(Box::new(session_not_found()));
+        }
         match message {
-            Incoming::Request(..) | Incoming::Notification(_) | Incoming::Answer(..)
-                if self.headers.contains_key(SESSION_ID_HEADER) =>
-            {
-                Err(Box::new(session_not_found()))
-            }
-            Incoming::Request(id, ClientRequest::DiscoverRequest(request)) => {
-                self.answer_single(Incoming::Request(id, ClientRequest::DiscoverRequest(request))).await
-            }
-            Incoming::Request(id, ClientRequest::InitializeRequest(request)) => {
-                self.begin_session(id, ClientRequest::InitializeRequest(request)).await
+            Incoming::Request(_, ClientRequest::DiscoverRequest(_)) => self.answer_single(message).await,
+            Incoming::Request(id, request @ ClientRequest::InitializeRequest(_)) => {
+                self.begin_session(id, request).await
             }
             _ => Err(Box::new(text_response(StatusCode::BAD_REQUEST, "Bad Request: Session ID is required"))),
         }
@@ -234,9 +230,7 @@ impl Post<'_> {
         if !self.accepted.event_stream {
             return Ok(self.accepted.read_answer(reader, session).await);
         }
-        let has_priming = session.version().is_some_and(|version| version >= SpecVersion::V2025_11_25);
-        let priming = has_priming.then(|| event_stream::priming_event(&reader));
-        let events = stream::iter(priming).chain(event_stream::read_events(reader));
+        let events = event_stream::read_session_events(reader, session.version());
         Ok(event_stream::event_stream_response(events, self.http_server.keep_alive))
     }
 

@@ -22,7 +22,7 @@ use crate::{
     spec_version::SpecVersion,
     transport::{
         batch::AnswerRoute,
-        message::{Incoming, MessageError},
+        message::MessageError,
         peer_state::{HandlerMessage, PeerState, ReceivedMessage, ReceivedPayload},
     },
 };
@@ -208,15 +208,14 @@ impl HttpSession {
                 let (session, reservation) = (self.clone(), request.reservation.clone());
                 self.handler.begin(request, move |answer| session.answer(answer, reservation));
             }
-            HandlerMessage::Other(Incoming::Answer(id, answer)) => {
+            HandlerMessage::Answer(id, answer) => {
                 if !self.state().take_pong(&id) {
                     self.handler.peer().take_answer(&id, answer);
                 }
             }
-            HandlerMessage::Other(Incoming::Notification(notification)) => {
+            HandlerMessage::Notification(notification) => {
                 self.handler.receive_notification(&notification);
             }
-            HandlerMessage::Other(Incoming::Request(..)) => {}
         }
     }
 

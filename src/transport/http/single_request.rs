@@ -1,9 +1,10 @@
 //! Requests without a session (2026-07-28): each has a handler of its own, and a stream if anything comes before its answer.
 
+use std::sync::Arc;
+
 use axum::{http::StatusCode, response::Response};
 use futures_util::{StreamExt, future::BoxFuture, stream};
 use rmcp::model::{ClientRequest, ErrorCode, RequestId};
-use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
