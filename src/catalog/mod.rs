@@ -41,8 +41,9 @@ use result::call_result::{CallContext, PromptResult, ResultBlock, ResultMessage,
 use result::refusal::{CallError, Refusal, RefusalKind};
 use routes::{Route, Routes};
 
+pub use build::included_files::{ReadFiles, ReadPacks, read_packs};
 pub use build::serving_checks::{AcceptError, HttpServingMode, ServingMode, SettingsAtStart, UnacceptedCatalog};
-pub use build::{BuildOutcome, build, build_for_clients, rebuild};
+pub use build::{BuildOutcome, build, build_for_clients};
 pub use clients::{ClientProfile, KnownClient, missing_lists};
 pub use listing::bridge::{BridgePolicy, BridgedLists};
 pub use listing::entry_name::check_entry_name;

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod completion;
+mod file_reuse;
 mod hostile;
 mod prompts;
 mod resources;

@@ -7,7 +7,8 @@ use super::LoadContext;
 use crate::diagnostic::{Code, Diagnostic, FileId, Report, Span};
 use crate::yaml::Document;
 
-const ALLOW_PREFIX: &str = "# folio: allow";
+/// How a comment begins that allows warnings.
+pub const ALLOW_COMMENT: &str = "# folio: allow";
 
 /// Codes of warnings that depend on the machine: a comment that allows one may have no effect here.
 const ENVIRONMENT_CODES: &[Code] = &[Code::MissingProgram, Code::UnsetVariable];
@@ -31,7 +32,7 @@ impl LoadContext {
         for number in 0.. {
             let file = FileId(number);
             let Some(source) = self.report.sources.get(file) else { break };
-            let Some(document) = self.documents.get(file).filter(|_| source.text().contains(ALLOW_PREFIX)) else {
+            let Some(document) = self.documents.get(file).filter(|_| source.text().contains(ALLOW_COMMENT)) else {
                 continue;
             };
             let text = source.text().clone();
@@ -52,7 +53,7 @@ impl LoadContext {
 
     fn read_comment(&mut self, at: usize, file: FileId, text: &str, allowed: &mut Vec<AllowedCode>) {
         let comment = text.get(at..).and_then(|rest| rest.lines().next()).unwrap_or_default();
-        let codes = comment.get(ALLOW_PREFIX.len()..).unwrap_or_default().split("--").next().unwrap_or_default();
+        let codes = comment.get(ALLOW_COMMENT.len()..).unwrap_or_default().split("--").next().unwrap_or_default();
         let line = target_line(text, at);
         let words: Vec<&str> = codes.split([' ', ',']).filter(|word| !word.is_empty()).collect();
         for word in &words {
@@ -79,7 +80,7 @@ fn find_comments(text: &str, document: &Document) -> Vec<usize> {
     let is_delimiter = |range: &Range<usize>| text.get(range.clone()).is_some_and(|line| line.trim_end() == "---");
     let delimiter = lines(text).filter(|line| line.start >= last).find(is_delimiter);
     let end = delimiter.map_or(text.len(), |line| line.start);
-    let marks = text.match_indices(ALLOW_PREFIX).map(|(at, _)| at);
+    let marks = text.match_indices(ALLOW_COMMENT).map(|(at, _)| at);
     let is_comment = |at: &usize| {
         let before = text.get(..*at).unwrap_or_default();
         *at < end && (before.is_empty() || before.ends_with([' ', '\t', '\n'])) && !document.is_in_scalar(*at)

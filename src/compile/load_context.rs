@@ -11,7 +11,7 @@ use super::GrantUse;
 use super::MAX_FILE_BYTES;
 use super::SandboxUse;
 use super::coverage::LoadCoverage;
-use crate::diagnostic::{Code, Diagnostic, FileId, Report, Reporting, SourceFile, Span};
+use crate::diagnostic::{Code, Diagnostic, FileId, Report, Reporting, SourceFile, SourceMap, Span};
 use crate::files::{FileError, FileStamp, Folder};
 use crate::yaml::{Document, Documents, Location, decode};
 
@@ -91,9 +91,9 @@ impl std::fmt::Debug for OutdatedCheck {
     }
 }
 
-/// How much was found so far: the same before and after a compilation that reports, reads and registers nothing.
+/// How much was read and registered so far: the same before and after a compilation that depends on nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LoadContextCounts([usize; 11]);
+pub struct LoadContextCounts([usize; 10]);
 
 impl Reporting for LoadContext {
     fn report(&mut self) -> &mut Report {
@@ -102,10 +102,11 @@ impl Reporting for LoadContext {
 }
 
 impl LoadContext {
-    /// How much was found so far.
+    /// How much was read and registered so far.
     pub fn counts(&self) -> LoadContextCounts {
         let LoadContext {
-            report,
+            // What is said.
+            report: _,
             // Each has a source.
             documents: _,
             text_only_files: _,
@@ -127,7 +128,6 @@ impl LoadContext {
             programs,
         } = self;
         LoadContextCounts([
-            report.diagnostics().len(),
             files.len(),
             folders.len(),
             usize::from(workspace.is_some()),
@@ -208,6 +208,30 @@ impl LoadContext {
         let open = folder.open_file(path)?;
         let stamp = Some(open.stamp()).filter(|stamp| !stamp.is_ambiguous_between(began, SystemTime::now()));
         Ok((open.read(MAX_FILE_BYTES)?, stamp))
+    }
+
+    /// The context of one file that is read apart from the others of this load, in which it has this id.
+    pub fn for_file(&self, file: FileId) -> LoadContext {
+        LoadContext {
+            report: Report::with_sources(SourceMap::starting_at(file)),
+            outdated: self.outdated.clone(),
+            buffers: self.buffers.clone(),
+            ..LoadContext::default()
+        }
+    }
+
+    /// Adds what was found in a file that was read apart: the next one of this load.
+    pub fn extend(&mut self, next: LoadContext) {
+        let LoadContext { report, documents, dependencies, files_by_path, .. } = next;
+        self.report.extend_with_files(report);
+        self.documents.extend(documents);
+        self.dependencies.files.extend(dependencies.files);
+        self.files_by_path.extend(files_by_path);
+    }
+
+    /// Whether a file of this path is part of the load already.
+    pub fn has_file(&self, display_path: &str) -> bool {
+        self.files_by_path.contains_key(display_path)
     }
 
     /// Adds a file that an earlier load has decoded and parsed, unless this one has it already. It must get the id that

@@ -20,6 +20,7 @@ mod template;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+pub use allow_comment::ALLOW_COMMENT;
 pub use coverage::{LoadCoverage, PartKind};
 pub use folder_variable::{FolderVariable, MAX_NAMED_FOLDERS, not_a_folder_message};
 pub use foreign_text::ShellVariableContext;

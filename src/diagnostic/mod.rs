@@ -112,6 +112,21 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    /// The same for a file that has another id in a later load.
+    #[must_use]
+    pub fn moved(mut self, from: FileId, to: FileId) -> Diagnostic {
+        let spans = self.span.iter_mut().chain(self.notes.iter_mut().map(|note| &mut note.span));
+        let spans = spans.chain(self.fix.iter_mut().map(|fix| &mut fix.span));
+        spans.filter(|span| span.file == from).for_each(|span| span.file = to);
+        self
+    }
+
+    /// Whether all that it shows is in one file.
+    pub fn is_within(&self, file: FileId) -> bool {
+        let spans = self.span.iter().chain(self.notes.iter().map(|note| &note.span));
+        spans.chain(self.fix.iter().map(|fix| &fix.span)).all(|span| span.file == file)
+    }
+
     /// Adds how to fix it.
     pub fn help(&mut self, help: impl Into<String>) -> &mut Self {
         self.help = Some(help.into());
@@ -322,6 +337,17 @@ impl Report {
             diagnostic.fix.iter_mut().for_each(|fix| fix.span = moved(fix.span));
             diagnostic
         }));
+    }
+
+    /// Adds what was reported of files that are read apart, whose ids are those that come next.
+    pub fn extend_with_files(&mut self, next: Report) {
+        let Report { sources, diagnostics, silenced, unread, incomplete, foreign_files } = next;
+        self.sources.extend(sources);
+        self.diagnostics.extend(diagnostics);
+        self.silenced.extend(silenced);
+        self.unread.extend(unread);
+        self.incomplete.extend(incomplete);
+        self.foreign_files.extend(foreign_files);
     }
 
     /// Drops the warnings and notes that `is_allowed` accepts.

@@ -123,11 +123,18 @@ fn count_characters(bytes: &[u8]) -> usize {
 /// Every file that one load has read, in that order.
 #[derive(Debug, Default, Clone)]
 pub struct SourceMap {
+    /// The id of the first file: that of a file that is read apart from the others of its load.
+    first: u32,
     /// A later load may share them.
     files: Vec<Arc<SourceFile>>,
 }
 
 impl SourceMap {
+    /// A map whose first file gets this id.
+    pub fn starting_at(first: FileId) -> SourceMap {
+        SourceMap { first: first.0, files: Vec::new() }
+    }
+
     /// Adds a text under the path that messages show.
     pub fn add(&mut self, path: impl Into<PathBuf>, text: impl Into<Arc<str>>) -> FileId {
         let text = text.into();
@@ -146,7 +153,8 @@ impl SourceMap {
     pub fn replace_text(&mut self, file: FileId, text: impl Into<Arc<str>>) {
         let Some(path) = self.get(file).map(|known| known.path.clone()) else { return };
         self.add(path, text);
-        if let (Some(new), Some(known)) = (self.files.pop(), self.files.get_mut(file.0 as usize)) {
+        let at = (file.0 - self.first) as usize;
+        if let (Some(new), Some(known)) = (self.files.pop(), self.files.get_mut(at)) {
             *known = new;
         }
     }
@@ -160,7 +168,13 @@ impl SourceMap {
 
     /// The id that the next file gets.
     pub fn next_id(&self) -> FileId {
-        FileId(u32::try_from(self.files.len()).unwrap_or(u32::MAX))
+        FileId(self.first.saturating_add(u32::try_from(self.files.len()).unwrap_or(u32::MAX)))
+    }
+
+    /// Adds the files of a map that starts at the id that the next file gets.
+    pub(super) fn extend(&mut self, next: SourceMap) {
+        debug_assert_eq!(self.next_id().0, next.first, "each file keeps its id");
+        self.files.extend(next.files);
     }
 
     /// Adds the files of another map, and returns by how much their ids grow.
@@ -172,7 +186,7 @@ impl SourceMap {
 
     /// The file of an id. `None` only for an id of another `SourceMap`.
     pub fn get(&self, file: FileId) -> Option<&Arc<SourceFile>> {
-        self.files.get(file.0 as usize)
+        self.files.get(file.0.checked_sub(self.first)? as usize)
     }
 
     /// The files, in the order of reading.
@@ -182,7 +196,7 @@ impl SourceMap {
 
     /// The same with their ids.
     pub fn iter_with_ids(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
-        (0..).map(FileId).zip(self.iter())
+        (self.first..).map(FileId).zip(self.iter())
     }
 
     /// The text that a span covers.

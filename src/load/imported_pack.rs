@@ -149,6 +149,7 @@ pub(super) fn load(
         at: reference.location,
         manifest: Manifest::default(),
         entry_files: Vec::new(),
+        included: Vec::new(),
         imported_prompts: imported_prompts.into_iter().map(|(_, prompt)| prompt).collect(),
         imported_skills,
         importer: Some(imported_pack.importer),

@@ -3,52 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::parsed_file::ParsedFile;
+use super::EntryFile;
 use super::paths::{MatchedFile, file_stem};
-use super::{EntryFile, ParsedFiles};
 use crate::compile::{Compiler, LoadContext};
-use crate::diagnostic::{Code, FileId, Reporting, Span};
-use crate::files::{FileStamp, Globs};
+use crate::diagnostic::{Code, FileId, Span};
+use crate::files::Globs;
 use crate::manifest::{Fragment, Prompt, correct_entries, correct_prompt, example_of};
 use crate::value_types::TextOrFile;
 use crate::yaml::{
     Location, Spanned, find_misplaced_front_matter, from_document_with_examples, parse, parse_front_matter,
 };
 
-/// Reads an included file, or takes it from an `earlier` load. `None` if it has no entries.
-pub(super) fn load_file(
-    matched: &MatchedFile,
-    earlier: &ParsedFiles,
-    compiler: &mut Compiler<'_>,
-) -> Option<EntryFile> {
-    let path = &matched.path.value;
-    if is_readme(path) {
-        return None;
-    }
-    let base = path.parent().unwrap_or(Path::new("")).to_owned();
-    let absolute = compiler.pack.folder.path().join(path);
-    let same = matched.stamp.and_then(|stamp| earlier.reuse(&absolute, stamp, compiler.load_context));
-    if let Some(parsed) = same {
-        compiler.load_context.dependencies.files.insert(absolute);
-        return Some(EntryFile { base, entries: parsed.entries.clone(), parsed: Some(parsed) });
-    }
-    let next_file = compiler.load_context.report.sources.next_id();
-    let (read, reported) = compiler.attempt(|compiler| read_entries(matched, compiler));
-    let is_sound = reported.is_empty();
-    compiler.load_context.report.extend(reported);
-    let (file, stamp, entries) = read?;
-    let entries = Arc::new(entries);
-    let LoadContext { report, documents, .. } = &compiler.load_context;
-    let parsed =
-        stamp.filter(|_| is_sound && file == next_file).zip(report.sources.get(file)).map(|(stamp, source)| {
-            let (source, document, entries) = (source.clone(), documents.get(file).cloned(), entries.clone());
-            Arc::new(ParsedFile { path: absolute, stamp, file, source, document, entries })
-        });
-    Some(EntryFile { base, entries, parsed })
-}
-
-/// Reads the entries of a file.
-fn read_entries(matched: &MatchedFile, compiler: &mut Compiler<'_>) -> Option<(FileId, Option<FileStamp>, Fragment)> {
+/// Reads the entries of an included file. `None` if it has none.
+pub fn read_included(matched: &MatchedFile, compiler: &mut Compiler<'_>) -> Option<EntryFile> {
     let path = &matched.path.value;
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     if !matches!(extension, "yaml" | "yml" | "md") {
@@ -64,7 +31,7 @@ fn read_entries(matched: &MatchedFile, compiler: &mut Compiler<'_>) -> Option<(F
     } else {
         read_fragment(file, compiler).unwrap_or_default()
     };
-    Some((file, stamp, entries))
+    Some(EntryFile { base: matched.base().to_owned(), entries: Arc::new(entries), file, stamp })
 }
 
 /// Reports a README that is named without a glob; globs skip it.
@@ -76,7 +43,8 @@ pub(super) fn refuse_readme(path: &Spanned<String>, compiler: &mut Compiler<'_>)
     }
 }
 
-fn is_readme(path: &Path) -> bool {
+/// Whether a file is for people, and holds no prompt.
+pub(super) fn is_readme(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("README.md"))
 }
 

@@ -9,7 +9,6 @@ mod imported_grants;
 mod include;
 mod locked_pack;
 mod pack;
-mod parsed_file;
 mod paths;
 mod location;
 mod secret_scan;
@@ -22,20 +21,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::compile::{FileBuffers, LoadContext, LoadCoverage, NamePrefix, Pack};
+use crate::diagnostic::FileId;
+use crate::files::FileStamp;
 use crate::manifest::{Fragment, Manifest};
 use crate::pack_format::{ImportedPrompt, ImportedSkill};
 use crate::template::FixedTime;
 use crate::yaml::Location;
 
 pub(crate) use environment::is_unexpanded;
+pub use include::read_included;
 pub use location::{MANIFEST_NAMES, ManifestLocation, NEW_MANIFEST_NAME, folder_argument};
 pub use locked_pack::{LockablePack, PackState};
 pub use pack::WORKSPACE_VARIABLE;
-pub use parsed_file::ParsedFiles;
-pub use secret_scan::looks_secret;
+pub use paths::MatchedFile;
+pub use secret_scan::{looks_secret, warn_of_secrets};
 pub use variable_command::CommandOutputs;
-
-use parsed_file::ParsedFile;
 
 /// The result of a load.
 pub struct LoadedPacks {
@@ -45,6 +45,17 @@ pub struct LoadedPacks {
     pub packs: Vec<LoadedPack>,
     /// The packs that come from elsewhere, loaded or not.
     pub lockable_packs: Vec<LockablePack>,
+}
+
+impl LoadedPacks {
+    /// Reads the included files, one after the other.
+    pub fn read_included(&mut self) {
+        let first = self.load_context.report.sources.next_id();
+        for LoadedPack { pack, included, entry_files, .. } in &mut self.packs {
+            entry_files.extend(pack::read_files(std::mem::take(included), pack, &mut self.load_context));
+        }
+        warn_of_secrets(first, &[], &mut self.load_context);
+    }
 }
 
 /// One pack.
@@ -59,6 +70,8 @@ pub struct LoadedPack {
     pub manifest: Manifest,
     /// Its entries by file: those of the manifest, then those of includes, in the order written.
     pub entry_files: Vec<EntryFile>,
+    /// The files that it includes and that are not read yet.
+    pub included: Vec<MatchedFile>,
     /// Its prompts, if they are in another format.
     pub imported_prompts: Vec<ImportedPrompt>,
     /// Its skills, if they are in another format.
@@ -82,8 +95,10 @@ pub struct EntryFile {
     pub base: std::path::PathBuf,
     /// Its prompts, resources, tools and tests.
     pub entries: Arc<Fragment>,
-    /// What a later load takes of it, while it is the same.
-    parsed: Option<Arc<ParsedFile>>,
+    /// The file.
+    pub file: FileId,
+    /// Its stamp, where that tells every later version from this one.
+    pub stamp: Option<FileStamp>,
 }
 
 /// The source of environment variables.
@@ -219,36 +234,33 @@ struct LoadSources<'a> {
     environment: &'a EnvSource,
     /// What the commands of the served manifest printed.
     commands: &'a CommandOutputs,
-    /// The files of an earlier load.
-    earlier: &'a ParsedFiles,
 }
 
 /// Loads the manifest at `place`, with the variables of `environment`. Those of commands are not set.
 pub fn load(place: &ManifestLocation, environment: &EnvSource) -> LoadedPacks {
-    load_again(place, environment, &CommandOutputs::default(), &ParsedFiles::default())
+    load_buffers(place, environment, &FileBuffers::default())
 }
 
 /// The same with texts instead of files.
 pub fn load_buffers(place: &ManifestLocation, environment: &EnvSource, buffers: &FileBuffers) -> LoadedPacks {
-    let load_context = LoadContext::with_buffers(buffers.clone());
-    let sources = LoadSources { environment, commands: &CommandOutputs::default(), earlier: &ParsedFiles::default() };
-    load_into(load_context, place, sources)
+    let mut loaded = load_manifests(place, environment, &CommandOutputs::default(), buffers);
+    loaded.read_included();
+    loaded
 }
 
-/// The same with what the commands printed, and with included files of an `earlier` load, where they are the same. The
-/// context of the load lists the commands that are declared.
-pub fn load_again(
+/// Loads manifests with what the commands of the served one printed, and lists their included files, for
+/// [`read_included`] to read. The context of the load lists the commands that are declared.
+pub fn load_manifests(
     place: &ManifestLocation,
     environment: &EnvSource,
     commands: &CommandOutputs,
-    earlier: &ParsedFiles,
+    buffers: &FileBuffers,
 ) -> LoadedPacks {
-    load_into(LoadContext::default(), place, LoadSources { environment, commands, earlier })
-}
-
-fn load_into(mut load_context: LoadContext, place: &ManifestLocation, sources: LoadSources<'_>) -> LoadedPacks {
-    load_context.coverage = sources.environment.records_coverage().then(LoadCoverage::default);
-    let (packs, lockable_packs) = pack::load_packs(place, sources, &mut load_context);
-    secret_scan::warn_secrets_in_clear(&packs, &mut load_context);
+    let mut load_context = LoadContext::with_buffers(buffers.clone());
+    load_context.coverage = environment.records_coverage().then(LoadCoverage::default);
+    let (packs, lockable_packs) = pack::load_packs(place, LoadSources { environment, commands }, &mut load_context);
+    let imported_prompts = packs.iter().flat_map(|pack| &pack.imported_prompts);
+    let imported_prompts: Vec<FileId> = imported_prompts.map(|prompt| prompt.at().file()).collect();
+    warn_of_secrets(FileId(0), &imported_prompts, &mut load_context);
     LoadedPacks { load_context, packs, lockable_packs }
 }

@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 use super::environment::{self, PassedVariables, is_unexpanded};
 use super::imported_pack::{self, ImportedPack};
+use super::include;
 use super::locked_pack::{LockablePack, LockedPackOpener, LockedReference, OpenedPack, join_keys};
+use super::paths::{self, MatchedFile};
 use super::{EntryFile, EnvSource, LoadSources, LoadedPack, ManifestLocation};
-use super::{include, paths};
 use crate::compile::{Compiler, Environment, Grants, LoadContext, LockedGrants, NamePrefix, Pack, SandboxRules};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::{FileError, Folder, expand_home, normalize};
@@ -133,9 +134,10 @@ fn load_pack(
     let (environment, unset_variables) = environment::resolve_variables(&manifest, &request, load_context);
     let mut pack = build_pack(&request, &manifest, environment);
     load_partials(&manifest, &mut pack, load_context);
-    let mut files = vec![extract_entries(&mut manifest)];
-    files.extend(load_includes(&manifest, &pack, &request, load_context));
+    let mut files = vec![extract_entries(&mut manifest, file)];
+    let mut included = included_files(&manifest, &pack, &request, load_context);
     if let Some(locked) = &request.locked_grants {
+        files.extend(read_files(std::mem::take(&mut included), &pack, load_context));
         refuse_many_entries(&files, &locked.key, load_context)?;
     }
     let inner = std::mem::take(&mut manifest.packs);
@@ -145,6 +147,7 @@ fn load_pack(
         at,
         manifest,
         entry_files: files,
+        included,
         imported_prompts: Vec::new(),
         imported_skills: Vec::new(),
         importer: request.importer,
@@ -221,7 +224,7 @@ fn workspace(environment: &EnvSource) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
-fn extract_entries(manifest: &mut Manifest) -> EntryFile {
+fn extract_entries(manifest: &mut Manifest, file: FileId) -> EntryFile {
     let entries = Fragment {
         folio: None,
         prompts: std::mem::take(&mut manifest.prompts),
@@ -229,7 +232,7 @@ fn extract_entries(manifest: &mut Manifest) -> EntryFile {
         tools: std::mem::take(&mut manifest.tools),
         tests: std::mem::take(&mut manifest.tests),
     };
-    EntryFile { base: PathBuf::new(), entries: Arc::new(entries), parsed: None }
+    EntryFile { base: PathBuf::new(), entries: Arc::new(entries), file, stamp: None }
 }
 
 /// Reports that a pack from elsewhere has too many entries, or arguments.
@@ -257,19 +260,26 @@ fn refuse_many_entries(files: &[EntryFile], key: &str, load_context: &mut LoadCo
     Some(())
 }
 
-fn load_includes(
+/// The files that a manifest includes.
+fn included_files(
     manifest: &Manifest,
     pack: &Pack,
     request: &PackRequest<'_>,
     load_context: &mut LoadContext,
-) -> Vec<EntryFile> {
+) -> Vec<MatchedFile> {
     let mut compiler = Compiler::new(load_context, pack, Path::new(""));
     let include = manifest.include.as_ref();
     include.iter().flat_map(|paths| paths.items()).for_each(|path| include::refuse_readme(path, &mut compiler));
-    let files = paths::resolve_files(include, &mut compiler);
+    let mut files = paths::resolve_files(include, &mut compiler);
     let is_manifest = |path: &Path| request.manifest_names.iter().any(|name| Path::new(name) == path);
-    let others = files.iter().filter(|file| !is_manifest(&file.path));
-    others.filter_map(|file| include::load_file(file, request.sources.earlier, &mut compiler)).collect()
+    files.retain(|file| !is_manifest(&file.path) && !include::is_readme(&file.path));
+    files
+}
+
+/// Reads included files, one after the other.
+pub(super) fn read_files(files: Vec<MatchedFile>, pack: &Pack, load_context: &mut LoadContext) -> Vec<EntryFile> {
+    let mut compiler = Compiler::new(load_context, pack, Path::new(""));
+    files.iter().filter_map(|file| include::read_included(file, &mut compiler)).collect()
 }
 
 /// Reads the partials of the pack.

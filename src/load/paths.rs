@@ -14,11 +14,18 @@ use crate::yaml::Spanned;
 const MAX_GLOB_FILES: usize = 200_000;
 
 /// A file that a path or a glob matches.
-pub(super) struct MatchedFile {
+pub struct MatchedFile {
     /// Its path from the folder of the pack, at the place of the path or glob.
-    pub(super) path: Spanned<PathBuf>,
+    pub path: Spanned<PathBuf>,
     /// Its stamp, unless it is not saved yet.
-    pub(super) stamp: Option<FileStamp>,
+    pub stamp: Option<FileStamp>,
+}
+
+impl MatchedFile {
+    /// Its folder, from that of the pack.
+    pub fn base(&self) -> &Path {
+        self.path.value.parent().unwrap_or(Path::new(""))
+    }
 }
 
 /// The files that paths and globs match, each once.

@@ -1,11 +1,9 @@
 //! Warns of tokens and keys in plain text.
 
-use std::cell::LazyCell;
-use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::LoadedPack;
 use crate::action::{LITERAL_CREDENTIAL, LITERAL_CREDENTIAL_HELP, has_literal_credential};
 use crate::compile::LoadContext;
 use crate::diagnostic::{Code, FileId, Span};
@@ -33,10 +31,12 @@ pub fn looks_secret(text: &str) -> bool {
     patterns.iter().flatten().any(|pattern| pattern.is_match(text))
 }
 
-/// Warns of every text that looks like a secret.
-pub(super) fn warn_secrets_in_clear(packs: &[LoadedPack], load_context: &mut LoadContext) {
-    let (mut found, mut in_urls, forms) = (Vec::new(), Vec::new(), LazyCell::new(|| Regex::new(TOKEN_PATTERNS)));
-    for number in 0.. {
+/// Warns of every text that looks like a secret, in this file and those that were read after it. Those of `imported_prompts`
+/// are of other programs.
+pub fn warn_of_secrets(first: FileId, imported_prompts: &[FileId], load_context: &mut LoadContext) {
+    static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(TOKEN_PATTERNS).ok());
+    let (mut found, mut in_urls) = (Vec::new(), Vec::new());
+    for number in first.0.. {
         let file = FileId(number);
         let Some(source) = load_context.report.sources.get(file) else { break };
         let text = source.text();
@@ -47,13 +47,11 @@ pub(super) fn warn_secrets_in_clear(packs: &[LoadedPack], load_context: &mut Loa
         if !TOKEN_LITERALS.iter().any(|hint| text.contains(hint)) {
             continue;
         }
-        let Ok(forms) = &*forms else { return };
-        found.extend(forms.find_iter(text).map(|hit| Span::new(file, hit.start(), hit.end())));
+        let hits = TOKENS.iter().flat_map(|tokens| tokens.find_iter(text));
+        found.extend(hits.map(|hit| Span::new(file, hit.start(), hit.end())));
     }
-    let imported_prompts = packs.iter().flat_map(|pack| &pack.imported_prompts);
-    let imported_files: HashSet<FileId> = imported_prompts.map(|prompt| prompt.at().file()).collect();
     for span in found {
-        let help = match imported_files.contains(&span.file) {
+        let help = match imported_prompts.contains(&span.file) {
             true => "the prompt is served as it is",
             false => LITERAL_CREDENTIAL_HELP,
         };

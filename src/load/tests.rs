@@ -5,8 +5,6 @@ use super::{EnvSource, LoadedPacks, ManifestLocation, load};
 use crate::diagnostic::{Code, render_lines};
 use crate::files::Folder;
 
-mod parsed_files;
-
 fn load_files(files: &[(&str, &str)], environment: &[(&str, &str)]) -> LoadedPacks {
     let files: BTreeMap<String, Vec<u8>> =
         files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect();

@@ -36,6 +36,12 @@ impl Location {
         self.file
     }
 
+    /// The same in a file with another id.
+    #[must_use]
+    pub fn in_file(self, file: FileId) -> Location {
+        Location { file, ..self }
+    }
+
     /// The start of a file that has no tree, such as an included text.
     pub fn start_of(file: FileId) -> Location {
         Location { file, node: u32::MAX, start: 0, end: 0 }
@@ -304,6 +310,16 @@ impl Documents {
         let at = document.root_location();
         self.by_file.insert(document.file, document);
         at
+    }
+
+    /// Adds the trees of files that are read apart.
+    pub fn extend(&mut self, next: Documents) {
+        self.by_file.extend(next.by_file);
+    }
+
+    /// Drops the tree of a file.
+    pub fn remove(&mut self, file: FileId) {
+        self.by_file.remove(&file);
     }
 
     /// The tree of a file.

@@ -36,6 +36,11 @@ impl Document {
         }
     }
 
+    /// Whether it is a map.
+    pub fn is_map(&self, node: NodeId) -> bool {
+        self.node(node).is_some_and(|node| matches!(node.kind, NodeKind::Map(_)))
+    }
+
     /// The entry of a map with this key.
     pub fn entry_of(&self, node: NodeId, key: &str) -> Option<MapEntry> {
         let NodeKind::Map(entries) = &self.node(node)?.kind else { return None };

@@ -8,7 +8,7 @@ use crate::catalog::entry::{EntryBuildContext, PackContext};
 use crate::catalog::listing::entry_name::{InvalidEntryName, check_entry_name, suggest_name};
 use crate::catalog::resource::CompiledResource;
 use crate::catalog::routes::DeclaredUri;
-use crate::compile::{ArgumentScope, Compiler, NamePrefix};
+use crate::compile::{ArgumentScope, Compiler, LoadContext, NamePrefix};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::Resource;
 use crate::uri::{UriTemplate, normalize_uri};
@@ -17,7 +17,7 @@ use crate::yaml::{Location, Spanned};
 
 use super::{CatalogBuilder, PackBuild};
 
-impl CatalogBuilder<'_> {
+impl CatalogBuilder {
     /// Warns of a resource with the name of another, which a list does not tell apart.
     pub(super) fn warn_of_equal_names(
         &mut self,
@@ -45,9 +45,9 @@ impl CatalogBuilder<'_> {
         compiler: &mut Compiler<'_>,
     ) {
         for uri in self.skills.uris_of(pack_context) {
-            let message = format!("duplicate resource URI `{uri}` of a skill file");
+            let message = || format!("duplicate resource URI `{uri}` of a skill file");
             let key = normalize_uri(uri).into_owned();
-            if claim(&mut self.uris, key, at, message, "first used here", compiler) {
+            if claim(&mut self.uris, key, at, message, "first used here", compiler.load_context) {
                 let pack = self.names_by_pack.len();
                 let template = UriTemplate::parse(uri);
                 self.declared_uris.extend(template.map(|template| DeclaredUri { pack, template, at }));
@@ -61,12 +61,12 @@ fn claim(
     taken: &mut IndexMap<String, Location>,
     key: String,
     at: Location,
-    message: String,
+    message: impl FnOnce() -> String,
     note: &str,
-    compiler: &mut Compiler<'_>,
+    load_context: &mut LoadContext,
 ) -> bool {
     if let Some(first) = taken.get(&key) {
-        compiler.error(Code::Duplicate, at, message).note(first.span(), note);
+        load_context.error(Code::Duplicate, at, message()).note(first.span(), note);
         return false;
     }
     taken.insert(key, at);
@@ -99,13 +99,23 @@ pub(super) fn start_entry<'a, 'c>(
             }
         }
     }
-    let message = format!("duplicate name `{qualified}`");
-    let is_first = claim(taken, qualified.clone(), name.location, message, "first defined here", compiler);
+    let is_first = claim_name(&qualified, name.location, taken, compiler.load_context);
     compiler.scope_shape = pack_build.pack_context.names.clone();
     compiler.arguments = ArgumentScope::default();
     let contents_before = compiler.load_context.content_digests.len();
     let PackBuild { references, pack_context, .. } = pack_build;
     (EntryBuildContext { compiler, references, pack_context, name: qualified, contents_before }, is_first)
+}
+
+/// Claims the name of an entry, or reports where another entry has it.
+pub(super) fn claim_name(
+    qualified: &str,
+    at: Location,
+    taken: &mut IndexMap<String, Location>,
+    load_context: &mut LoadContext,
+) -> bool {
+    let message = || format!("duplicate name `{qualified}`");
+    claim(taken, qualified.to_owned(), at, message, "first defined here", load_context)
 }
 
 /// Reports a prefix that makes an invalid name of a valid one, once.
@@ -124,8 +134,8 @@ pub(super) fn claim_uri(
     compiler: &mut Compiler<'_>,
 ) -> bool {
     let at = resource.uri.as_ref().map_or(resource.location, |uri| uri.location);
-    let message = format!("duplicate resource URI `{}`", built.template.as_str());
-    claim(uris, built.template.key(), at, message, "first used here", compiler)
+    let message = || format!("duplicate resource URI `{}`", built.template.as_str());
+    claim(uris, built.template.key(), at, message, "first used here", compiler.load_context)
 }
 
 /// Names of resources are for display: they only must not be empty.

@@ -15,7 +15,7 @@ use super::completion_checks::{ResourceLookup, check_sources};
 
 use super::{CatalogBuilder, EntryNames, PackNode};
 
-impl CatalogBuilder<'_> {
+impl CatalogBuilder {
     /// Checks completions from resources.
     pub(super) fn check_completions(&self, routes: &Routes, load_context: &mut LoadContext) {
         let served = ResourceLookup { resources: &self.resources, routes };

@@ -2,6 +2,7 @@
 
 pub(super) mod call_check;
 pub(super) mod entry_digests;
+pub(super) mod included_files;
 pub(super) mod serving_checks;
 pub(super) mod test_checks;
 pub(super) mod unused_names;
@@ -24,7 +25,6 @@ use crate::catalog::entry::{PackContext, pack_names};
 use crate::catalog::listing::mcp_apps;
 use crate::catalog::listing::tool_search::{self, SearchTool};
 use crate::catalog::listing::{Lists, ResourceTemplateListing, ServerInfo, ToolListing};
-use crate::catalog::prompt::prompt_reuse::PackKey;
 use crate::catalog::prompt::{CompiledPrompt, PromptParts};
 use crate::catalog::resource::CompiledResource;
 use crate::catalog::routes::{DeclaredUri, ListedResource, Route, Routes, warn_of_overlaps};
@@ -36,13 +36,15 @@ use crate::catalog::tool::CompiledTool;
 use crate::catalog::{Catalog, ServerSettings};
 use crate::compile::{Compiler, GrantUse, LoadContext, LoadCoverage, LoadDependencies, PartKind, SandboxUse};
 use crate::diagnostic::{Code, Diagnostic, Report};
-use crate::load::{EntryFile, LoadedPack, LoadedPacks, ParsedFiles};
+use crate::load::{EntryFile, LoadedPack, LoadedPacks};
 use crate::manifest::{Prompt, ToolSearch};
 use crate::redact::{Redactor, SECRET_PLACEHOLDER};
 use crate::template::CoverageMarker;
 use crate::uri::UriTemplate;
 use crate::yaml::{Location, Spanned};
-use claim::{check_resource_names, claim_uri, start_entry};
+use claim::{check_resource_names, claim_name, claim_uri, start_entry};
+use included_files::{PlacedFile, ReadFiles, ReadPacks};
+use unused_names::UnusedName;
 
 /// The outcome of a build.
 pub struct BuildOutcome {
@@ -63,33 +65,25 @@ pub struct BuildOutcome {
     /// The parts of the manifest, where it is recorded which of them are reached.
     pub coverage: Option<LoadCoverage>,
     /// The included files, for a later load.
-    pub parsed: ParsedFiles,
+    pub files: ReadFiles,
 }
 
 /// Builds the catalog of the loaded packs, or reports all of their errors.
-pub fn build(loaded: LoadedPacks) -> BuildOutcome {
-    build_catalog(loaded, &[], None)
+pub fn build(packs: impl Into<ReadPacks>) -> BuildOutcome {
+    build_for_clients(packs, &[])
 }
 
 /// The same, with warnings of what these clients do not take.
-pub fn build_for_clients(loaded: LoadedPacks, clients: &[KnownClient]) -> BuildOutcome {
-    build_catalog(loaded, clients, None)
-}
-
-/// The same as [`build`], with prompts of an `earlier` catalog where all that they are made of is the same.
-pub fn rebuild(loaded: LoadedPacks, earlier: &Catalog) -> BuildOutcome {
-    build_catalog(loaded, &[], Some(earlier))
-}
-
-fn build_catalog(loaded: LoadedPacks, clients: &[KnownClient], earlier: Option<&Catalog>) -> BuildOutcome {
-    let LoadedPacks { mut load_context, packs, .. } = loaded;
+pub fn build_for_clients(packs: impl Into<ReadPacks>, clients: &[KnownClient]) -> BuildOutcome {
+    let ReadPacks { loaded: LoadedPacks { mut load_context, packs, .. }, plain_files, files } = packs.into();
     let secrets = Arc::new(build_redactor(&packs, &load_context.report));
-    let mut builder = CatalogBuilder { secrets: secrets.clone(), earlier, ..CatalogBuilder::default() };
-    for pack in &packs {
-        builder.add_pack(pack, &mut load_context);
+    let mut builder = CatalogBuilder { secrets: secrets.clone(), ..CatalogBuilder::default() };
+    for (pack, plain_files) in packs.iter().zip(&plain_files) {
+        builder.add_pack(pack, plain_files, &mut load_context);
     }
+    let unused = std::mem::take(&mut builder.unused);
     let catalog = builder.finish(&packs, clients, &mut load_context);
-    unused_names::warn(&packs, &mut load_context);
+    unused_names::warn(&packs, unused, &mut load_context);
     load_context.report.sort_and_dedup();
     load_context.apply_allow_comments();
     let catalog = catalog.filter(|_| !load_context.report.has_errors()).map(UnacceptedCatalog);
@@ -103,7 +97,7 @@ fn build_catalog(loaded: LoadedPacks, clients: &[KnownClient], earlier: Option<&
         sandboxes: load_context.sandboxes,
         grant_uses: load_context.grant_uses,
         coverage: load_context.coverage,
-        parsed: ParsedFiles::from_packs(&packs),
+        files,
     }
 }
 
@@ -120,9 +114,7 @@ fn build_redactor(packs: &[LoadedPack], report: &Report) -> Redactor {
 }
 
 #[derive(Default)]
-struct CatalogBuilder<'e> {
-    /// The catalog whose prompts are used again.
-    earlier: Option<&'e Catalog>,
+struct CatalogBuilder {
     tools: IndexMap<String, CompiledTool>,
     prompts: IndexMap<String, CompiledPrompt>,
     resources: Vec<CompiledResource>,
@@ -146,6 +138,8 @@ struct CatalogBuilder<'e> {
     /// Where each test was declared first, by pack and name.
     tests: IndexMap<String, Location>,
     references: Vec<ReferenceCollector>,
+    /// What is unused in files of plain prompts.
+    unused: Vec<UnusedName>,
 }
 
 /// A pack whose entries are being added.
@@ -155,8 +149,6 @@ struct PackBuild<'a> {
     references: &'a mut ReferenceCollector,
     /// The steps of its entries.
     steps: &'a StepActions<'a>,
-    /// What its prompts see of it.
-    key: &'a PackKey,
 }
 
 /// A pack, and the number of the pack that imports it.
@@ -173,15 +165,19 @@ struct EntryNames {
     resources: Vec<String>,
 }
 
-impl CatalogBuilder<'_> {
-    fn add_pack(&mut self, pack: &LoadedPack, load_context: &mut LoadContext) {
+impl CatalogBuilder {
+    fn add_pack(&mut self, pack: &LoadedPack, plain_files: &[PlacedFile], load_context: &mut LoadContext) {
         let pack_context =
             PackContext::new(pack, self.names_by_pack.is_empty(), &load_context.report.sources, &self.secrets);
         let mut references = ReferenceCollector::default();
         let mut entry_names = EntryNames::default();
         self.tests.clear();
-        let (steps, key) = (step_actions(pack), PackKey::new(pack, &load_context.report.sources));
-        for file in &pack.entry_files {
+        let steps = step_actions(pack);
+        let mut plain_files = plain_files.iter().peekable();
+        for (number, file) in pack.entry_files.iter().enumerate() {
+            while let Some(placed) = plain_files.next_if(|placed| placed.files_before <= number) {
+                self.add_plain_file(placed, &pack_context, &mut entry_names, load_context);
+            }
             entry_names.prompts.extend(file.entries.prompts.keys().map(|name| name.value.clone()));
             entry_names.tools.extend(file.entries.tools.keys().map(|name| name.value.clone()));
             entry_names.resources.extend(file.entries.resources.keys().map(|name| name.value.clone()));
@@ -191,13 +187,14 @@ impl CatalogBuilder<'_> {
                 Some(DeclaredUri { pack: pack_number, template: UriTemplate::parse(uri).ok()?, at: uri.location })
             }));
             let mut pack_build =
-                PackBuild { pack, pack_context: &pack_context, references: &mut references, steps: &steps, key: &key };
+                PackBuild { pack, pack_context: &pack_context, references: &mut references, steps: &steps };
             self.add_file(file, &mut pack_build, load_context);
         }
+        plain_files.for_each(|placed| self.add_plain_file(placed, &pack_context, &mut entry_names, load_context));
         let mut compiler = Compiler::new(load_context, &pack.pack, std::path::Path::new(""));
         entry_names.prompts.extend(pack.imported_prompts.iter().map(|prompt| prompt.name.clone()));
         let mut pack_build =
-            PackBuild { pack, pack_context: &pack_context, references: &mut references, steps: &steps, key: &key };
+            PackBuild { pack, pack_context: &pack_context, references: &mut references, steps: &steps };
         let links = self.skills.add_imported_pack(pack, &pack_context, &mut compiler);
         self.claim_skill_uris(pack.at, &pack_context, &mut compiler);
         self.add_imported_prompts(links, &mut pack_build, &mut compiler);
@@ -279,28 +276,32 @@ impl CatalogBuilder<'_> {
         pack_build: &mut PackBuild<'_>,
         compiler: &mut Compiler<'_>,
     ) {
-        let qualified = pack_build.pack_context.prefix.qualify(name);
-        let key = pack_build.key.prompt(&qualified, prompt, compiler);
         let (building, is_first) = start_entry(name, pack_build, compiler, &mut self.prompt_locations);
         building.references.record_run(EntryId::prompt(name), prompt.run.as_ref());
         building.references.record_completions(&EntryId::prompt(name), &prompt.arguments);
-        // The prompt of the earlier catalog that the same source made.
-        let earlier = self.earlier.and_then(|earlier| earlier.prompts.get(&qualified));
-        let parts = match earlier.filter(|earlier| key.is_some() && earlier.key == key) {
-            Some(earlier) => Some(earlier.parts.clone()),
-            None => {
-                let before = building.compiler.load_context.counts();
-                let built = PromptParts::build(prompt, building);
-                built.map(|mut parts| {
-                    parts.key = key.filter(|_| compiler.load_context.counts() == before);
-                    parts.inputs.marker = mark_entry(PartKind::Prompt, name, compiler);
-                    Arc::new(parts)
-                })
-            }
-        };
-        if let Some(parts) = parts.filter(|_| is_first) {
-            self.insert_prompt(parts, pack_build.pack_context);
+        if let Some(mut parts) = PromptParts::build(prompt, building).filter(|_| is_first) {
+            parts.inputs.marker = mark_entry(PartKind::Prompt, name, compiler);
+            self.insert_prompt(Arc::new(parts), pack_build.pack_context);
         }
+    }
+
+    /// Adds a file whose prompts are compiled already.
+    fn add_plain_file(
+        &mut self,
+        placed: &PlacedFile,
+        pack_context: &Arc<PackContext>,
+        entry_names: &mut EntryNames,
+        load_context: &mut LoadContext,
+    ) {
+        let PlacedFile { id, file, .. } = placed;
+        for (name, parts) in &file.prompts {
+            entry_names.prompts.push(name.value.clone());
+            let at = name.location.in_file(*id);
+            if claim_name(&parts.listing.name, at, &mut self.prompt_locations, load_context) {
+                self.insert_prompt(parts.clone(), pack_context);
+            }
+        }
+        self.unused.extend(file.unused.iter().map(|unused| unused.clone().in_file(*id)));
     }
 
     fn insert_prompt(&mut self, parts: Arc<PromptParts>, pack_context: &Arc<PackContext>) {

@@ -4,10 +4,11 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::action::Run;
 use crate::compile::LoadContext;
-use crate::diagnostic::{Code, FileId, SourceMap, Span};
+use crate::diagnostic::{Code, FileId, SourceFile, SourceMap, Span};
 use crate::files::normalize;
 use crate::load::{EntryFile, LoadedPack};
 use crate::manifest::Arguments;
@@ -15,19 +16,40 @@ use crate::value_types::TextOrFile;
 use crate::yaml::{Location, Spanned};
 
 /// A name that nothing uses.
-struct UnusedName {
+#[derive(Debug, Clone)]
+pub(in crate::catalog) struct UnusedName {
     span: Span,
     message: String,
     help: String,
 }
 
-/// Warns of all packs. Where something else is wrong, what uses a name may not have been read.
-pub(in crate::catalog) fn warn(packs: &[LoadedPack], load_context: &mut LoadContext) {
+impl UnusedName {
+    /// The same in a file with another id.
+    pub(in crate::catalog) fn in_file(self, file: FileId) -> UnusedName {
+        UnusedName { span: Span { file, ..self.span }, ..self }
+    }
+}
+
+/// What is unused in a file of plain prompts, in a pack with these partials.
+pub(in crate::catalog) fn of_plain_prompts(
+    file: &EntryFile,
+    source: &Arc<SourceFile>,
+    partials: &[&str],
+) -> Vec<UnusedName> {
+    let mut sources = SourceMap::starting_at(file.file);
+    sources.share(source.clone());
+    let mut unused = Vec::new();
+    entries(file, &SharedTexts { sources: &sources, partials: partials.to_vec(), has_tests: false }, &mut unused);
+    unused
+}
+
+/// Warns of all packs, and of what was found `unused` already. Where something else is wrong, what uses a name may not
+/// have been read.
+pub(in crate::catalog) fn warn(packs: &[LoadedPack], mut unused: Vec<UnusedName>, load_context: &mut LoadContext) {
     if load_context.report.has_errors() {
         return;
     }
     let sources = &load_context.report.sources;
-    let mut unused = Vec::new();
     for pack in packs {
         variables(pack, sources, &mut unused);
         partials(pack, sources, &mut unused);

@@ -1,7 +1,6 @@
 //! Prompts: compiled at load, rendered at each call.
 
 pub(super) mod imported_prompt;
-pub(super) mod prompt_reuse;
 
 use std::ops::Deref;
 use std::path::Path;
@@ -20,7 +19,6 @@ use crate::catalog::inputs::{Inputs, ResolvedCall, arguments_size, refuse_many_a
 use crate::catalog::listing::icons::{check_icons, listed_icons};
 use crate::catalog::listing::{self, Object, ResourceListing};
 use crate::catalog::prompt::imported_prompt::{ImportedParts, compile_text, dotprompt_messages};
-use crate::catalog::prompt::prompt_reuse::PromptKey;
 use crate::catalog::result::call_result::ResultBlock;
 use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
 use crate::compile::Compiler;
@@ -55,8 +53,6 @@ pub(super) struct PromptParts {
     body: PromptBody,
     /// A digest of its source.
     pub(super) digest: u64,
-    /// All that its compilation read, if a later one need not repeat it.
-    pub(super) key: Option<PromptKey>,
     imported: ImportedParts,
 }
 
@@ -74,6 +70,28 @@ impl PromptParts {
         build_context: EntryBuildContext<'_, '_>,
     ) -> Option<PromptParts> {
         let EntryBuildContext { compiler, references, pack_context, name, contents_before } = build_context;
+        let plan_digest = |written| pack_context.entry_digest(written);
+        PromptParts::compile(prompt, name, contents_before, compiler, references, &plan_digest)
+    }
+
+    /// Compiles a text with arguments. `None` if it has errors.
+    pub(super) fn build_plain(
+        prompt: &Spanned<manifest::Prompt>,
+        name: String,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<PromptParts> {
+        PromptParts::compile(prompt, name, 0, compiler, &mut ReferenceCollector::default(), &|written| written)
+    }
+
+    /// Compiles a prompt; `plan_digest` is the digest of its run, from that of what was written.
+    fn compile(
+        prompt: &Spanned<manifest::Prompt>,
+        name: String,
+        contents_before: usize,
+        compiler: &mut Compiler<'_>,
+        references: &mut ReferenceCollector,
+        plan_digest: &dyn Fn(u64) -> u64,
+    ) -> Option<PromptParts> {
         check_icons(prompt.icons.as_deref(), prompt.location, compiler);
         let inputs = refuse_many_arguments(&prompt.arguments, compiler)
             .and_then(|()| Inputs::from_arguments(&prompt.arguments, compiler));
@@ -94,7 +112,7 @@ impl PromptParts {
             return None;
         }
         let digest = entry_digest(prompt.location, contents_before, compiler);
-        let plan = checked.into_plan(pack_context.entry_digest(digest), compiler);
+        let plan = checked.into_plan(plan_digest(digest), compiler);
         let inputs = inputs?;
         let listing = listing::PromptListing {
             name,
@@ -105,7 +123,7 @@ impl PromptParts {
             meta: prompt.meta.clone(),
         };
         let imported = ImportedParts::default();
-        Some(PromptParts { listing, completions: sources?, inputs, plan, body: body?, digest, key: None, imported })
+        Some(PromptParts { listing, completions: sources?, inputs, plan, body: body?, digest, imported })
     }
 
     /// Compiles a prompt of another program. `None` if it has errors.
@@ -133,16 +151,7 @@ impl PromptParts {
             meta: None,
         };
         let imported = ImportedParts { values: imported.values.clone(), links };
-        Some(PromptParts {
-            listing,
-            completions: CompletionSources::default(),
-            inputs,
-            plan,
-            body,
-            digest,
-            key: None,
-            imported,
-        })
+        Some(PromptParts { listing, completions: CompletionSources::default(), inputs, plan, body, digest, imported })
     }
 }
 

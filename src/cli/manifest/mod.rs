@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::catalog::{BuildOutcome, Catalog, build};
+use crate::catalog::{BuildOutcome, Catalog, ReadPacks, build};
 use crate::cli::Output;
 use crate::cli::process::{build_runtime, new_world};
+use crate::compile::FileBuffers;
 use crate::diagnostic::{Report, render_lines};
-use crate::load::{CommandOutputs, EnvSource, LoadedPacks, ManifestLocation, ParsedFiles, load, load_again};
+use crate::load::{CommandOutputs, EnvSource, LoadedPacks, ManifestLocation, load_manifests};
 use crate::redact::SECRET_PLACEHOLDER;
 
 pub(crate) use env_pair::{EnvPair, environment};
@@ -22,12 +23,13 @@ pub(crate) use variable_commands::VariableCommands;
 
 /// Loads and builds a manifest, and lets `output` remove its secrets.
 pub(crate) fn load_and_build(location: &ManifestLocation, output: &Output) -> BuildOutcome {
-    build_loaded(load(location, &EnvSource::Process), output)
+    let loaded = load_manifests(location, &EnvSource::Process, &CommandOutputs::default(), &FileBuffers::default());
+    build_loaded(loaded, output)
 }
 
 /// Builds what was loaded, and lets `output` remove its secrets.
-pub(crate) fn build_loaded(loaded: LoadedPacks, output: &Output) -> BuildOutcome {
-    let built = build(loaded);
+pub(crate) fn build_loaded(packs: impl Into<ReadPacks>, output: &Output) -> BuildOutcome {
+    let built = build(packs);
     output.set_redactor(built.redactor.clone());
     built
 }
@@ -36,19 +38,21 @@ pub(crate) fn build_loaded(loaded: LoadedPacks, output: &Output) -> BuildOutcome
 pub(crate) fn load_with_commands(location: &ManifestLocation, environment: &EnvSource) -> anyhow::Result<LoadedPacks> {
     let (runtime, world) = (build_runtime()?, Arc::new(new_world()));
     let mut commands = VariableCommands::new(world.clone(), CancellationToken::new());
-    let loaded = runtime.block_on(commands.load(location, environment, false, &ParsedFiles::default()));
+    let mut loaded = runtime.block_on(commands.load(location, environment, false));
+    loaded.read_included();
     world.shut_down();
     Ok(loaded)
 }
 
 /// Loads a manifest whose commands are not run: what each would print is a placeholder.
 pub(crate) fn load_without_commands(location: &ManifestLocation) -> LoadedPacks {
-    let loaded = load(location, &EnvSource::Process);
+    let load = |outputs: &_| load_manifests(location, &EnvSource::Process, outputs, &FileBuffers::default());
+    let loaded = load(&CommandOutputs::default());
     let mut outputs = CommandOutputs::default();
     for command in &loaded.load_context.commands {
         outputs.insert(command.clone(), Ok(SECRET_PLACEHOLDER.to_owned()));
     }
-    load_again(location, &EnvSource::Process, &outputs, &ParsedFiles::default())
+    load(&outputs)
 }
 
 /// A fingerprint of everything that was read, listed and reported, and of secrets; files of a root count by size and time.

@@ -7,8 +7,9 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
+use crate::compile::FileBuffers;
 use crate::diagnostic::truncate;
-use crate::load::{CommandOutputs, EnvSource, LoadedPacks, ManifestLocation, ParsedFiles, load_again};
+use crate::load::{CommandOutputs, EnvSource, LoadedPacks, ManifestLocation, load_manifests};
 use crate::redact::{InputEnd, Redactor};
 use crate::world::{ProgramCommand, ProgramOutput, RealWorld, World, WorldError, strip_escapes};
 
@@ -34,15 +35,15 @@ impl VariableCommands {
     }
 
     /// Loads a manifest after its commands have run: those without a value, or all to `refresh` them. A manifest with
-    /// errors runs nothing. Included files of an `earlier` load are not read again where they are the same.
+    /// errors runs nothing. Its included files are not read yet.
     pub(crate) async fn load(
         &mut self,
         location: &ManifestLocation,
         environment: &EnvSource,
         refresh: bool,
-        earlier: &ParsedFiles,
     ) -> LoadedPacks {
-        let loaded = load_again(location, environment, &self.outputs, earlier);
+        let load = |outputs: &_| load_manifests(location, environment, outputs, &FileBuffers::default());
+        let loaded = load(&self.outputs);
         if loaded.load_context.report.has_errors() {
             return loaded;
         }
@@ -61,7 +62,7 @@ impl VariableCommands {
             }
             outputs.insert(command, output);
         }
-        load_again(location, environment, &outputs, earlier)
+        load(&outputs)
     }
 
     /// What a command prints, or why it fails, without `secrets`.

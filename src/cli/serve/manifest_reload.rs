@@ -6,13 +6,13 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 use super::dev_session::{DevSession, PublishedReload};
-use crate::catalog::{BuildOutcome, ServingMode, rebuild};
+use crate::catalog::{BuildOutcome, ReadFiles, ServingMode, build, read_packs};
 use crate::cli::Output;
 use crate::cli::manifest::VariableCommands;
 use crate::cli::manifest::load_fingerprint;
 use crate::compile::{LoadDependencies, OutdatedCheck};
 use crate::diagnostic::{self, Diagnostic, Report, Severity};
-use crate::load::{EnvSource, ManifestLocation, ParsedFiles};
+use crate::load::{EnvSource, ManifestLocation};
 use crate::reload::{LoadOutput, ReloadInfo, ReloadSource};
 use crate::server::SharedServer;
 
@@ -31,7 +31,7 @@ pub(super) struct ManifestReload {
     pub(super) output: Output,
     pub(super) last_dependencies: LoadDependencies,
     /// The included files of the last load.
-    pub(super) parsed: ParsedFiles,
+    pub(super) files: ReadFiles,
     pub(super) reported: ReportedWarnings,
     /// The session of an author at work, who is told more.
     pub(super) dev: Option<Arc<DevSession>>,
@@ -87,13 +87,12 @@ impl ReloadSource for ManifestReload {
 
     fn load(&mut self, requested: bool, outdated: &OutdatedCheck) -> LoadOutput<BuildOutcome> {
         // Who asks for a load may know better than the stamps of the files.
-        let earlier = std::mem::take(&mut self.parsed).filter(!requested);
+        let earlier = if requested { ReadFiles::default() } else { std::mem::take(&mut self.files) };
         let ManifestOrigin { location, environment, commands } = &mut self.origin;
-        let load = commands.load(location, environment, requested, &earlier);
-        let mut loaded = Handle::current().block_on(load);
+        let mut loaded = Handle::current().block_on(commands.load(location, environment, requested));
         loaded.load_context.outdated = outdated.clone();
-        let mut built = rebuild(loaded, &self.shared_server.catalog());
-        self.parsed = std::mem::take(&mut built.parsed).or_if_empty(earlier);
+        let mut built = build(read_packs(loaded, &earlier));
+        self.files = std::mem::take(&mut built.files).or_if_empty(earlier);
         self.output.set_redactor(built.redactor.clone());
         let is_broken = built.catalog.is_none() || outdated.is_outdated();
         let watch = built.dependencies.to_watch(&mut self.last_dependencies, is_broken);

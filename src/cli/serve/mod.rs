@@ -26,7 +26,7 @@ use crate::cli::process::{fail_writes_beyond_limit, new_world, stop_on_signals, 
 use crate::cli::{Exit, Output};
 use crate::diagnostic::one_line;
 use crate::files::expand_home;
-use crate::load::{ManifestLocation, ParsedFiles, WORKSPACE_VARIABLE};
+use crate::load::{ManifestLocation, WORKSPACE_VARIABLE};
 use crate::reload::{self, InitialLoad, WatchHandle};
 use crate::server::{ServeOptions, SharedServer};
 use crate::transport::http::{self, BoundServer, HttpError, HttpOptions};
@@ -84,7 +84,7 @@ async fn load_and_serve(
     // From here on SIGHUP does not end the server.
     let _hangup = signal(SignalKind::hangup()).context("could not listen for signals")?;
     let mut commands = VariableCommands::new(world.clone(), stop.clone());
-    let mut built = build_loaded(commands.load(&location, &environment, false, &ParsedFiles::default()).await, output);
+    let mut built = build_loaded(commands.load(&location, &environment, false).await, output);
     // An author's session listens, whatever the manifest says.
     let default = dev.as_ref().map(|_| HttpSettings::default());
     let settings = built.catalog.as_deref().map(Catalog::http_settings).or(default.as_ref());
@@ -260,7 +260,7 @@ fn start_watch(
         shared_server,
         output: Output::clone(output),
         last_dependencies: built.dependencies.clone(),
-        parsed: built.parsed,
+        files: built.files,
         reported,
         dev: dev.clone(),
     };

@@ -21,7 +21,7 @@ mod suggestion;
 mod type_expression;
 mod words;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use serde_json::Value;
@@ -163,6 +163,15 @@ static PARSED_RULES: LazyLock<Vec<ParsedRule>> = LazyLock::new(|| {
     rules::RULES.iter().map(parsed).collect()
 });
 
+/// The rules of each place, in the order of the table.
+static RULES_BY_PLACE: LazyLock<HashMap<&'static str, Vec<&'static ParsedRule>>> = LazyLock::new(|| {
+    let mut by_place: HashMap<&str, Vec<&ParsedRule>> = HashMap::new();
+    for rule in PARSED_RULES.iter() {
+        rule.rule.places.split(' ').for_each(|place| by_place.entry(place).or_default().push(rule));
+    }
+    by_place
+});
+
 impl Reporting for Corrector<'_> {
     fn report(&mut self) -> &mut Report {
         self.report
@@ -182,11 +191,10 @@ impl<'a> Corrector<'a> {
         let outer = self.is_quiet;
         self.is_quiet |= self.reported.contains(&node);
         self.indentation_of(place, node);
+        let rules = RULES_BY_PLACE.get(place).map(Vec::as_slice).unwrap_or_default();
         for _ in 0..MAX_CORRECTIONS {
-            let fits = |rule: &&ParsedRule| rule.rule.places.split(' ').any(|name| name == place);
-            let mut rules = PARSED_RULES.iter().filter(fits);
-            let match_of = |rule: &'static ParsedRule| Some((rule, self.capture(&rule.written, node)?));
-            let Some((rule, captures)) = rules.find_map(match_of) else { break };
+            let match_of = |rule: &&'static ParsedRule| Some((*rule, self.capture(&rule.written, node)?));
+            let Some((rule, captures)) = rules.iter().find_map(match_of) else { break };
             self.apply(rule, node, captures);
         }
         if place == "arguments" {
@@ -234,7 +242,7 @@ impl<'a> Corrector<'a> {
     }
 
     fn is_null(&self, node: NodeId) -> bool {
-        self.document.json(node).is_null()
+        !self.document.is_map(node) && self.document.items_of(node).is_none() && self.document.scalar_of(node).is_none()
     }
 
     fn span(&self, node: NodeId) -> Span {

@@ -50,8 +50,10 @@ impl Corrector<'_> {
         let mut captures = Captures::default();
         let is_match = self.matches(shape, node, node, &mut captures, true);
         let names_entry = !shape.is_object() || !captures.entries.is_empty();
-        captures.values.push(("all".to_owned(), node));
-        (is_match && names_entry).then_some(captures)
+        (is_match && names_entry).then(|| {
+            captures.values.push(("all".to_owned(), node));
+            captures
+        })
     }
 
     fn matches(&self, shape: &Value, node: NodeId, parent: NodeId, captures: &mut Captures, is_top: bool) -> bool {
@@ -63,7 +65,7 @@ impl Corrector<'_> {
                     && pairs.all(|(shape, item)| self.matches(shape, *item, node, captures, false))
             }),
             Value::Object(keys) => {
-                self.document.entries_of(node).is_some()
+                self.document.is_map(node)
                     && keys.iter().all(|(key, value)| self.matches_entry(key, value, node, captures, is_top))
             }
             other => self.document.json(node) == *other,

@@ -98,7 +98,7 @@ impl Corrector<'_> {
             "first-version" => !json().is_i64() && scalar.is_some_and(|text| ["1", "1.0", "v1"].contains(&text)),
             "exit-code" => scalar.is_some_and(|text| text.trim().parse::<i32>().is_ok()),
             "list" => document.items_of(node).is_some(),
-            "map" => document.entries_of(node).is_some(),
+            "map" => document.is_map(node),
             "json-body" => scalar.is_none() && !json().is_null() && !has(node, &["file", "base64"]),
             "question" => !has(node, &["elicit", "sample", "roots"]),
             _ => {
