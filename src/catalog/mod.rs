@@ -220,13 +220,13 @@ impl Catalog {
 
     /// The JSON Schemas of the arguments of prompts, by name.
     pub fn prompt_schemas(&self) -> impl Iterator<Item = (&str, &Object)> {
-        self.prompts.iter().map(|(name, prompt)| (name.as_str(), &**prompt.inputs.schema()))
+        self.prompts.iter().map(|(name, prompt)| (name.as_str(), prompt.inputs.schema()))
     }
 
     /// The JSON Schemas of the variables of resource templates, by template.
     pub fn template_schemas(&self) -> impl Iterator<Item = (&str, &Object)> {
         let templates = self.resources.iter().filter(|resource| !resource.template.is_literal());
-        templates.map(|resource| (resource.template.as_str(), &**resource.inputs.schema()))
+        templates.map(|resource| (resource.template.as_str(), resource.inputs.schema()))
     }
 
     /// The URI of a resource template, as it is listed, with the values of its variables.

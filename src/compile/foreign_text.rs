@@ -122,7 +122,10 @@ impl Form {
     fn matches<'t>(&self, text: &'t str) -> impl Iterator<Item = (Range<usize>, &'t str)> {
         // What is escaped, and the braces of templates and of other forms.
         let before: &[char] = if self.open == "{" { &['{', '$', '\\', '#', '%'] } else { &['$', '\\'] };
-        text.match_indices(self.open).filter_map(move |(start, _)| {
+        // Most texts have few of these signs, and one byte is found faster than a text.
+        let sign = self.open.bytes().next().filter(|sign| text.as_bytes().contains(sign));
+        let starts = sign.into_iter().flat_map(|_| text.match_indices(self.open));
+        starts.filter_map(move |(start, _)| {
             let inner = text.get(start + self.open.len()..)?;
             let limit = (0..=MAX_FORM_BYTES.min(inner.len())).rev().find(|end| inner.is_char_boundary(*end))?;
             let inner = inner.get(..limit)?;

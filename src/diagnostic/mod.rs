@@ -20,6 +20,7 @@ mod wording;
 mod tests;
 
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 pub use attempt::Reporting;
 pub use code::Code;
@@ -67,7 +68,7 @@ pub enum LoadPurpose {
 }
 
 /// A second span that explains a diagnostic, such as the first use of a name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Note {
     /// Where it points.
     pub span: Span,
@@ -76,7 +77,7 @@ pub struct Note {
 }
 
 /// A fix: `text` replaces `span`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Fix {
     /// The span to replace.
     pub span: Span,
@@ -87,7 +88,7 @@ pub struct Fix {
 }
 
 /// One error, warning or note.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
     /// The kind.
     pub code: Code,
@@ -381,11 +382,13 @@ impl Report {
         })
     }
 
-    /// Identifies a diagnostic, whatever its line.
-    pub fn identity(&self, diagnostic: &Diagnostic) -> String {
+    /// Identifies a diagnostic by its file and its message, whatever its line: a digest of this process.
+    pub fn identity(&self, diagnostic: &Diagnostic) -> u64 {
         let source = diagnostic.span.and_then(|span| self.sources.get(span.file));
-        let path = source.map(|source| source.path().display().to_string()).unwrap_or_default();
-        format!("{path}\0{}\0{}", diagnostic.code.as_str(), diagnostic.message)
+        let mut hasher = DefaultHasher::new();
+        // By its bytes: a path is hashed by its parts, which takes longer.
+        (source.map(|source| source.path().as_os_str()), diagnostic.code, &diagnostic.message).hash(&mut hasher);
+        hasher.finish()
     }
 
     /// The same report with the diagnostics alone that `is_wanted` accepts.
@@ -396,7 +399,7 @@ impl Report {
 
     /// The same report without the diagnostics that an earlier one has, on any line.
     pub fn without_those_of(&self, earlier: &Report) -> Report {
-        let earlier_identities: HashSet<String> =
+        let earlier_identities: HashSet<u64> =
             earlier.diagnostics.iter().map(|diagnostic| earlier.identity(diagnostic)).collect();
         self.filtered(|diagnostic| !earlier_identities.contains(&self.identity(diagnostic)))
     }

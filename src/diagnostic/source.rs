@@ -81,7 +81,11 @@ impl SourceFile {
         let offset = self.floor_char_boundary(offset as usize);
         let line = self.lines.partition_point(|&start| start as usize <= offset).max(1);
         let start = self.line_range(line).start;
-        let column = self.chars_before(offset).saturating_sub(self.chars_before(start)) + 1;
+        let column = match self.text.as_bytes().get(start..offset) {
+            Some(before) if before.len() <= BLOCK_BYTES => count_characters(before),
+            _ => self.chars_before(offset).saturating_sub(self.chars_before(start)),
+        };
+        let column = column + 1;
         let fitting = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         Position { line: fitting(line), column: fitting(column) }
     }

@@ -71,9 +71,4 @@ impl Schema {
         });
         is_changed
     }
-
-    fn requires(&self, name: &str) -> bool {
-        let required = self.json().get("required").and_then(Value::as_array);
-        required.is_some_and(|required| required.iter().any(|key| key == name))
-    }
 }

@@ -1,7 +1,7 @@
 //! Compiled schemas, and the validation of values.
 
 use std::collections::HashSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::{LazyLock, OnceLock};
 
 use jsonschema::Draft;
 use serde_json::{Map, Value, json};
@@ -20,11 +20,13 @@ use super::{
 /// The deepest nesting of a value, as in JSON parsers.
 const MAX_VALUE_DEPTH: usize = 128;
 
+static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+
 /// A valid, self-contained schema. Where its compiler cannot fail, it is compiled on first use.
 pub struct Schema {
-    json: Arc<Map<String, Value>>,
-    /// The same as a value, on first use.
+    /// The self-contained schema, an object; made of `text` on first use where it is compact.
     root: OnceLock<Value>,
+    text: Box<str>,
     draft: Draft,
     pub(super) secrets: HashSet<String>,
     validator: OnceLock<Option<Box<MeteredValidator>>>,
@@ -38,15 +40,12 @@ impl Schema {
     /// # Errors
     /// All errors of the schema.
     pub fn compile(json: Value, refs: &ReferenceLoader<'_>) -> Result<Schema, Vec<SchemaError>> {
-        if simple_schema::has_only_types(&json) {
+        if simple_schema::is_simple(&json) {
             return Ok(Schema::new(json, Draft::Draft202012));
         }
         let bundled = bundle::build_bundle(&json, refs)?;
-        let schema = Schema {
-            secrets: secret::secret_names(&bundled.json, bundled.draft),
-            root: OnceLock::from(bundled.json.clone()),
-            ..Schema::new(bundled.json, bundled.draft)
-        };
+        let secrets = secret::secret_names(&bundled.json, bundled.draft);
+        let schema = Schema { secrets, ..Schema::new(bundled.json, bundled.draft) };
         if !bundled.compile_lazily {
             let validator = pattern::build_validator(schema.root(), schema.draft).map_err(|error| {
                 let errors = pattern::pattern_errors(schema.root(), schema.draft);
@@ -58,24 +57,41 @@ impl Schema {
     }
 
     fn new(json: Value, draft: Draft) -> Schema {
-        let json = match json {
-            Value::Object(map) => map,
-            Value::Bool(false) => Map::from_iter([("not".to_owned(), json!({}))]),
-            _ => Map::new(),
+        let root = match json {
+            Value::Object(map) => Value::Object(map),
+            Value::Bool(false) => json!({ "not": {} }),
+            _ => json!({}),
         };
         Schema {
-            json: Arc::new(json),
+            root: OnceLock::from(root),
+            text: Box::default(),
             secrets: HashSet::new(),
-            root: OnceLock::new(),
             draft,
             validator: OnceLock::new(),
             validator_without_required: OnceLock::new(),
         }
     }
 
+    /// Keeps the text of the schema alone, until its next use.
+    pub fn compact(&mut self) {
+        self.text = self.root().to_string().into();
+        self.root = OnceLock::new();
+    }
+
     /// The self-contained schema for clients. `true` is `{}`, and `false` is `{"not": {}}`.
-    pub fn json(&self) -> &Arc<Map<String, Value>> {
-        &self.json
+    pub fn json(&self) -> &Map<String, Value> {
+        self.root().as_object().unwrap_or(&EMPTY)
+    }
+
+    /// The top-level properties.
+    pub fn properties(&self) -> &Map<String, Value> {
+        self.json().get("properties").and_then(Value::as_object).unwrap_or(&EMPTY)
+    }
+
+    /// Whether a value without this property is invalid.
+    pub fn requires(&self, name: &str) -> bool {
+        let required = self.json().get("required").and_then(Value::as_array);
+        required.is_some_and(|required| required.iter().any(|key| key == name))
     }
 
     /// Whether a value is valid.
@@ -157,7 +173,7 @@ impl Schema {
     }
 
     pub(super) fn property(&self, name: &str) -> Option<&Value> {
-        self.root().get("properties")?.get(name)
+        self.properties().get(name)
     }
 
     /// Fills in the defaults of the top-level properties that are absent.
@@ -166,13 +182,13 @@ impl Schema {
     }
 
     pub(super) fn root(&self) -> &Value {
-        self.root.get_or_init(|| Value::Object(Map::clone(&self.json)))
+        self.root.get_or_init(|| serde_json::from_str(&self.text).unwrap_or_default())
     }
 
     fn validator_without_required(&self) -> Option<&MeteredValidator> {
         let optional = || {
-            let mut schema = Map::clone(&self.json);
-            schema.remove("required");
+            let mut schema = self.json().clone();
+            schema.shift_remove("required");
             pattern::build_validator(&Value::Object(schema), self.draft).ok().map(Box::new)
         };
         self.validator_without_required.get_or_init(optional).as_deref()

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::diagnostic::nearest;
 
 use super::explain::Explainer;
-use super::simple_schema::{has_declared_type, has_only_types, is_valid_simple};
+use super::simple_schema::{has_declared_type, is_simple, is_valid_simple};
 use super::{SchemaError, check, describe, keyword, meter, pattern};
 
 /// How bad it is.
@@ -32,7 +32,7 @@ pub struct Lint {
 
 /// Lints a schema without errors.
 pub fn lint(schema: &Value) -> Vec<Lint> {
-    if has_only_types(schema) {
+    if is_simple(schema) {
         return Vec::new();
     }
     let draft = keyword::draft_of(schema);

@@ -9,15 +9,15 @@ use super::check;
 /// A number of properties below every limit.
 const MAX_SIMPLE_PROPERTIES: usize = 1000;
 
-/// Whether a schema is an object whose properties have only types and descriptions, as most arguments: it has no errors
-/// or lints.
-pub(super) fn has_only_types(schema: &Value) -> bool {
+/// Whether a schema is an object whose properties have only types, descriptions, choices of texts and defaults that fit,
+/// as most arguments: it has no errors or lints.
+pub(super) fn is_simple(schema: &Value) -> bool {
     let Some(schema) = schema.as_object() else { return false };
     let properties = schema.get("properties").and_then(Value::as_object);
     schema.iter().all(|(keyword, value)| match keyword.as_str() {
         "type" => value == "object",
         "properties" => value.as_object().is_some_and(|properties| {
-            properties.len() <= MAX_SIMPLE_PROPERTIES && properties.values().all(is_type_only)
+            properties.len() <= MAX_SIMPLE_PROPERTIES && properties.values().all(is_simple_property)
         }),
         "required" => value.as_array().is_some_and(|names| are_declared(names, properties)),
         "additionalProperties" => value == &Value::Bool(false),
@@ -31,14 +31,21 @@ fn are_declared(names: &[Value], properties: Option<&Map<String, Value>>) -> boo
     names.iter().all(|name| seen.insert(name) && name.as_str().is_some_and(declared))
 }
 
-fn is_type_only(property: &Value) -> bool {
-    property.as_object().is_some_and(|property| {
-        property.iter().all(|(keyword, value)| match keyword.as_str() {
-            "type" => matches!(value.as_str(), Some("string" | "number" | "integer" | "boolean")),
-            "title" | "description" => value.is_string(),
-            _ => false,
-        })
+fn is_simple_property(property: &Value) -> bool {
+    let Some(property) = property.as_object() else { return false };
+    property.iter().all(|(keyword, value)| match keyword.as_str() {
+        "type" => matches!(value.as_str(), Some("string" | "number" | "integer" | "boolean")),
+        "title" | "description" => value.is_string(),
+        "enum" => value.as_array().is_some_and(|choices| are_distinct_texts(choices, property)),
+        "default" => is_valid_simple(property, value) == Some(true),
+        _ => false,
     })
+}
+
+fn are_distinct_texts(choices: &[Value], property: &Map<String, Value>) -> bool {
+    let mut seen = HashSet::new();
+    let is_text = property.get("type").is_none_or(|name| name == "string");
+    is_text && !choices.is_empty() && choices.iter().all(|choice| choice.is_string() && seen.insert(choice))
 }
 
 /// Whether a value matches a schema; `None` where the schema is not simple.

@@ -231,7 +231,9 @@ fn list(tool: BridgeTool, params: &CallToolRequestParams, snapshot: &CatalogSnap
     let words = query_words(query.unwrap_or_default())?;
     let lists = snapshot.catalog.lists();
     let (key, mut entries): (_, Vec<_>) = match tool {
-        BridgeTool::ListPrompts => ("prompts", lists.prompts.iter().map(BridgeEntry::Prompt).collect()),
+        BridgeTool::ListPrompts => {
+            ("prompts", lists.prompts.iter().map(|prompt| BridgeEntry::Prompt(prompt)).collect())
+        }
         _ => ("resources", resource_entries(lists)),
     };
     entries.retain(|entry| entry.has_words(&words));

@@ -238,7 +238,7 @@ mod tests {
         let old = Lists { tools: vec![tool("a", "x"), tool("b", "x")], ..Lists::default() };
         let new = Lists {
             tools: vec![tool("b", "y"), tool("c", "x"), tool("d", "x")],
-            prompts: vec![PromptListing { name: "p".into(), ..PromptListing::default() }],
+            prompts: vec![PromptListing { name: "p".into(), ..PromptListing::default() }.into()],
             ..Lists::default()
         };
         let changes = Changes::diff_lists(&old, &new);
@@ -251,7 +251,7 @@ mod tests {
         let prompt = |name: &str| PromptListing { name: name.into(), ..PromptListing::default() };
         let new = Lists {
             tools: (0..12).map(|number| tool(&format!("t{number}"), "x")).chain([tool("same", "x")]).collect(),
-            prompts: vec![prompt("same")],
+            prompts: vec![prompt("same").into()],
             ..Lists::default()
         };
         let line = Changes::diff_lists(&Lists::default(), &new).to_string();

@@ -82,7 +82,7 @@ impl ElicitTemplate {
     pub(super) fn render(&self, scope: &Scope) -> Result<QuestionKind, ActionError> {
         let message = self.message.render(scope)?.0;
         Ok(match &self.mode {
-            ElicitMode::Form(schema) => QuestionKind::Form { message, schema: (**schema.json()).clone() },
+            ElicitMode::Form(schema) => QuestionKind::Form { message, schema: schema.json().clone() },
             ElicitMode::Url(url) => QuestionKind::Url { message, url: elicitation_url::render(url, scope)? },
         })
     }
@@ -163,7 +163,7 @@ fn compile_form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option
     let FormSchema { compiled, at, pointer } = form?;
     let errors = match &compiled {
         Ok(schema) => {
-            let lints = lint(&Value::Object((**schema.json()).clone())).into_iter();
+            let lints = lint(&Value::Object(schema.json().clone())).into_iter();
             lints.map(|lint| lint.error).collect()
         }
         Err(errors) if has_valid_fields => errors.clone(),

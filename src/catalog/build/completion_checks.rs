@@ -14,7 +14,7 @@ pub(super) fn check_sources(
     resources: &[CompiledResource],
     load_context: &mut LoadContext,
 ) {
-    for (argument, source) in owner.sources {
+    for (argument, source) in owner.sources.iter() {
         let CompletionSource::Resource(completion) = &source.source else { continue };
         let Some(resource) = CompiledResource::find(resources, &completion.name, owner.pack_context) else { continue };
         match resource.completed_variable(completion, argument) {
@@ -100,7 +100,7 @@ impl<'a> ResourceLookup<'a> {
         uris_with: &dyn Fn(&str, &str) -> Vec<String>,
         load_context: &mut LoadContext,
     ) {
-        for (argument, source) in owner.sources {
+        for (argument, source) in owner.sources.iter() {
             let CompletionSource::Files(files) = &source.source else { continue };
             let paths = files.paths().into_iter().take(MAX_COMPLETION_VALUES);
             let mut unreadable = paths.flat_map(|path| {

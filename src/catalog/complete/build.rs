@@ -24,9 +24,9 @@ pub(in crate::catalog) fn compile_sources(
     inputs: Option<&Inputs>,
     compiler: &mut Compiler<'_>,
 ) -> Option<CompletionSources> {
-    let mut sources = Some(CompletionSources::new());
+    let mut sources = Some(Vec::new());
     for (name, argument) in arguments {
-        let choices = inputs.and_then(|inputs| inputs.choices(name)).map(CompletionSource::Values);
+        let choices = inputs.filter(|inputs| inputs.has_choices(name)).map(|_| CompletionSource::Choices);
         let source = match &argument.complete {
             Some(complete) => {
                 warn_of_rejected_values(name, complete, inputs, compiler);
@@ -43,7 +43,10 @@ pub(in crate::catalog) fn compile_sources(
             sources
         });
     }
-    sources
+    sources.map(|mut sources| {
+        sources.shrink_to_fit();
+        CompletionSources(sources)
+    })
 }
 
 /// Warns of values that are offered and would be refused.
@@ -75,10 +78,13 @@ fn compile_source(
     };
     check_keys(from, complete.location, compiler)?;
     match (&from.glob, &from.resource, &from.run) {
-        (Some(pattern), None, None) => compile_files(pattern, from, compiler).map(CompletionSource::Files),
+        (Some(pattern), None, None) => {
+            compile_files(pattern, from, compiler).map(|files| CompletionSource::Files(Box::new(files)))
+        }
         (None, Some(name), None) => {
             let (name, variable) = (name.clone(), from.variable.clone());
-            Some(CompletionSource::Resource(ResourceCompletion { name, variable, uri: from.uri == Some(true) }))
+            let completion = ResourceCompletion { name, variable, uri: from.uri == Some(true) };
+            Some(CompletionSource::Resource(Box::new(completion)))
         }
         (None, None, Some(run)) => compile_run(from, run, compiler),
         (None, None, None) if from.matching.is_some() => choices.or_else(|| {

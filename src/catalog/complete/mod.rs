@@ -26,7 +26,22 @@ pub(super) use files::MAX_COMPLETED_FILES;
 pub(super) const MAX_COMPLETION_VALUES: usize = 100;
 
 /// Where the values of an entry's arguments come from, by their names.
-pub(super) type CompletionSources = BTreeMap<String, Completion>;
+#[derive(Default)]
+pub(super) struct CompletionSources(Vec<(String, Completion)>);
+
+impl CompletionSources {
+    pub(super) fn get(&self, argument: &str) -> Option<&Completion> {
+        self.iter().find(|(name, _)| *name == argument).map(|(_, completion)| completion)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Completion)> {
+        self.0.iter().map(|(name, completion)| (name.as_str(), completion))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
 
 /// How an argument is completed.
 pub(super) struct Completion {
@@ -36,12 +51,14 @@ pub(super) struct Completion {
 
 /// Where values come from.
 pub(super) enum CompletionSource {
+    /// The values that the schema of the argument spells out.
+    Choices,
     /// Values from the manifest.
     Values(Vec<String>),
     /// The paths of files.
-    Files(GlobFiles),
+    Files(Box<GlobFiles>),
     /// The values of a variable of a resource.
-    Resource(ResourceCompletion),
+    Resource(Box<ResourceCompletion>),
     /// The output of an action.
     Run { plan: Box<RunPlan>, select: Option<SelectExpression> },
 }
@@ -99,6 +116,7 @@ impl CompletionSource {
     /// All values; none if the source fails.
     async fn values(&self, owner: CompletionOwner<'_>, query: CompletionQuery<'_>) -> Vec<String> {
         match self {
+            CompletionSource::Choices => owner.inputs.choices(query.argument).unwrap_or_default(),
             CompletionSource::Values(values) => values.clone(),
             CompletionSource::Files(files) => query.entry_context.budget.run_io(|| files.paths()).unwrap_or_default(),
             CompletionSource::Resource(source) => {

@@ -6,7 +6,6 @@ pub(super) mod path_confinement;
 pub(super) mod resolve_confined_paths;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
@@ -32,9 +31,6 @@ use crate::yaml::Spanned;
 #[derive(Debug)]
 pub(super) struct Inputs {
     schema: Schema,
-    /// The names in scope of its templates.
-    declared: Vec<String>,
-    required: BTreeSet<String>,
     /// The arguments that must be paths inside of folders.
     confined_arguments: Vec<ConfinedArgument>,
     /// Whether arguments that are not declared are in scope too.
@@ -221,22 +217,23 @@ impl Inputs {
     }
 
     fn new(schema: Schema) -> Inputs {
-        let json = schema.json();
-        let declared = json.get("properties").and_then(Value::as_object).map(|all| all.keys().cloned().collect());
-        let required = json.get("required").and_then(Value::as_array).into_iter().flatten();
-        let required = required.filter_map(Value::as_str).map(str::to_owned).collect();
-        Inputs {
-            declared: declared.unwrap_or_default(),
-            required,
-            schema,
-            confined_arguments: Vec::new(),
-            allows_additional: false,
-            marker: None,
-        }
+        Inputs { schema, confined_arguments: Vec::new(), allows_additional: false, marker: None }
+    }
+
+    /// The same in less memory, until its first use.
+    #[must_use]
+    pub(super) fn compacted(mut self) -> Inputs {
+        self.schema.compact();
+        self
+    }
+
+    /// The names in scope of its templates.
+    fn declared(&self) -> impl Iterator<Item = &String> {
+        self.schema.properties().keys()
     }
 
     /// The schema as clients see it.
-    pub(super) fn schema(&self) -> &Arc<Object> {
+    pub(super) fn schema(&self) -> &Object {
         self.schema.json()
     }
 
@@ -253,15 +250,20 @@ impl Inputs {
             name: name.clone(),
             title: keyword(name, "title").map(str::to_owned),
             description: facts(name).describe(),
-            required: self.required.contains(name),
+            required: self.requires(name),
         };
-        self.declared.iter().map(listed).collect()
+        self.declared().map(listed).collect()
     }
 
     /// The values that an argument may have, as texts, where its schema spells them out.
     pub(super) fn choices(&self, name: &str) -> Option<Vec<String>> {
         let choices = self.schema.property_choices(name)?;
         Some(choices.into_iter().filter(|value| !value.is_null()).map(choice_text).collect())
+    }
+
+    /// Whether its schema spells out the values of an argument.
+    pub(super) fn has_choices(&self, name: &str) -> bool {
+        self.schema.property_choices(name).is_some()
     }
 
     /// Whether an argument accepts a text.
@@ -271,7 +273,7 @@ impl Inputs {
 
     /// Whether a call without the argument is refused.
     pub(super) fn requires(&self, name: &str) -> bool {
-        self.required.contains(name)
+        self.schema.requires(name)
     }
 
     /// Binds the values of a tool's call, which are taken as they are, but that `2.0` and `1e3` are integers, and null for
@@ -294,12 +296,12 @@ impl Inputs {
             Value::Object(values) => values,
             _ => Map::new(),
         };
-        if values.keys().eq(self.declared.iter()) {
+        if values.keys().eq(self.declared()) {
             return Ok(values);
         }
         // In the order of the manifest, and nothing else unless others are allowed.
         let mut bound = Object::with_capacity(values.len());
-        for name in &self.declared {
+        for name in self.declared() {
             bound.extend(values.shift_remove_entry(name));
         }
         if self.allows_additional {
@@ -318,7 +320,7 @@ impl Inputs {
             normalize_integers(&mut value);
             fits.then_some(value)
         };
-        self.declared.iter().filter_map(|name| Some((name.clone(), fitting(name)?))).collect()
+        self.declared().filter_map(|name| Some((name.clone(), fitting(name)?))).collect()
     }
 
     /// Binds what is known of the arguments, and the defaults of the others.
@@ -326,7 +328,7 @@ impl Inputs {
         let mut values = self.bind_partial(given);
         self.schema.fill_defaults(&mut values);
         values.values_mut().for_each(normalize_integers);
-        self.declared.iter().filter_map(|name| values.remove_entry(name)).collect()
+        self.declared().filter_map(|name| values.remove_entry(name)).collect()
     }
 
     /// The violations of values in the manifest. Values in `templated` are only known at a call. `texts` is whether
@@ -374,7 +376,7 @@ impl Inputs {
     }
 
     fn declares(&self, name: &str) -> bool {
-        self.declared.iter().any(|declared| declared == name)
+        self.schema.properties().contains_key(name)
     }
 
     /// The names of arguments that are refused as they are not declared.
@@ -386,7 +388,7 @@ impl Inputs {
 
     /// The names of its arguments.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.declared.iter().map(String::as_str)
+        self.declared().map(String::as_str)
     }
 
     /// Binds values that arrive as texts: coerced by their declared types first.

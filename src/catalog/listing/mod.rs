@@ -73,7 +73,7 @@ pub struct Lists {
     /// `tools/list`.
     pub tools: Vec<ToolListing>,
     /// `prompts/list`.
-    pub prompts: Vec<PromptListing>,
+    pub prompts: Vec<Arc<PromptListing>>,
     /// `resources/list`.
     pub resources: Vec<ResourceListing>,
     /// `resources/templates/list`.

@@ -46,7 +46,8 @@ impl Deref for CompiledPrompt {
 
 /// What a prompt is compiled to.
 pub(super) struct PromptParts {
-    pub(super) listing: listing::PromptListing,
+    /// The list of prompts shares it.
+    pub(super) listing: Arc<listing::PromptListing>,
     pub(super) completions: CompletionSources,
     pub(super) inputs: Inputs,
     pub(super) plan: Option<RunPlan>,
@@ -122,7 +123,8 @@ impl PromptParts {
             icons: listed_icons(prompt.icons.as_deref()),
             meta: prompt.meta.clone(),
         };
-        let imported = ImportedParts::default();
+        let (listing, imported) = (Arc::new(listing), ImportedParts::default());
+        let inputs = inputs.compacted();
         Some(PromptParts { listing, completions: sources?, inputs, plan, body: body?, digest, imported })
     }
 
@@ -150,6 +152,7 @@ impl PromptParts {
             icons: Vec::new(),
             meta: None,
         };
+        let listing = Arc::new(listing);
         let imported = ImportedParts { values: imported.values.clone(), links };
         Some(PromptParts { listing, completions: CompletionSources::default(), inputs, plan, body, digest, imported })
     }

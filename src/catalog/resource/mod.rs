@@ -229,7 +229,7 @@ impl CompiledResource {
     /// The variables that something completes.
     pub(super) fn completed_variables(&self) -> impl Iterator<Item = &str> {
         let names = self.template.variables().iter().map(|variable| variable.name.as_str());
-        names.filter(|name| self.completions.contains_key(*name) || self.completes_from_files(name))
+        names.filter(|name| self.completions.get(name).is_some() || self.completes_from_files(name))
     }
 
     /// Its URI with this value, if it needs no other variable.

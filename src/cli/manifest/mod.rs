@@ -13,7 +13,7 @@ use crate::catalog::{BuildOutcome, Catalog, ReadPacks, build};
 use crate::cli::Output;
 use crate::cli::process::{build_runtime, new_world};
 use crate::compile::FileBuffers;
-use crate::diagnostic::{Report, render_lines};
+use crate::diagnostic::Report;
 use crate::load::{CommandOutputs, EnvSource, LoadedPacks, ManifestLocation, load_manifests};
 use crate::redact::SECRET_PLACEHOLDER;
 
@@ -62,7 +62,7 @@ pub(crate) fn load_fingerprint(report: &Report, catalog: Option<&Catalog>) -> u6
         source.path().as_os_str().hash(&mut hasher);
         source.text().hash(&mut hasher);
     }
-    render_lines(report).hash(&mut hasher);
+    report.diagnostics().hash(&mut hasher);
     catalog.map(|catalog| catalog.redactor().as_ref()).hash(&mut hasher);
     for resource in catalog.iter().flat_map(|catalog| &catalog.lists().resources) {
         let modified = resource.info.annotations.as_ref().and_then(|annotations| annotations.last_modified.as_ref());

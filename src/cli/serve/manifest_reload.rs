@@ -54,7 +54,7 @@ impl ManifestReload {
 
 /// The warnings of the last load, so that each is logged once and not at every save.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct ReportedWarnings(HashSet<String>);
+pub(super) struct ReportedWarnings(HashSet<u64>);
 
 impl ReportedWarnings {
     fn from_report(report: &Report) -> ReportedWarnings {

@@ -159,21 +159,46 @@ proptest! {
 
     /// What is let past unlooked at has nothing to be found: the long way finds nothing either, and changes nothing.
     #[test]
-    fn types_only_schema_is_valid(
+    fn simple_schema_is_valid(
         types in prop::collection::btree_map("[a-z~/]{1,3}", prop::sample::select(vec!["string", "number", "integer", "boolean"]), 0..4),
+        choices in prop::collection::vec("[ab]{0,2}", 0..4),
+        default in prop::sample::select(vec![json!(null), json!("a"), json!(1), json!(1.5), json!(true)]),
         described: bool,
         required: bool,
     ) {
-        let property = |kind: &&str| if described { json!({ "type": kind, "description": "x" }) } else { json!({ "type": kind }) };
+        let property = |kind: &&str| {
+            let mut property = json!({ "type": kind });
+            if described {
+                property["description"] = json!("x");
+            }
+            if *kind == "string" && !choices.is_empty() {
+                property["enum"] = json!(choices);
+            }
+            if !default.is_null() {
+                property["default"] = default.clone();
+            }
+            property
+        };
         let properties: Map<String, Value> = types.iter().map(|(name, kind)| (name.clone(), property(kind))).collect();
         let names: Vec<&String> = types.keys().filter(|_| required).collect();
         let schema = json!({ "type": "object", "properties": properties, "required": names, "additionalProperties": false });
-        prop_assert!(simple_schema::has_only_types(&schema));
+        // The same with a keyword that means nothing here, which is looked at.
+        let mut looked_at = schema.clone();
+        looked_at["minProperties"] = json!(0);
+        prop_assert!(!simple_schema::is_simple(&looked_at));
+        prop_assert_eq!(simple_schema::is_simple(&schema), lint(&looked_at).is_empty());
         prop_assert_eq!(&bundle(&schema, &|_| None).unwrap(), &schema);
         prop_assert!(crate::schema::pattern::build_validator(&schema, jsonschema::Draft::Draft202012).is_ok());
-        // One keyword more, and it is looked at again.
-        let mut odd = schema.clone();
-        odd["minProperties"] = json!(-1);
-        prop_assert!(!simple_schema::has_only_types(&odd) && Schema::compile(odd, &|_| None).is_err());
+        looked_at["minProperties"] = json!(-1);
+        prop_assert!(Schema::compile(looked_at, &|_| None).is_err());
+    }
+
+    #[test]
+    fn compact_schema_is_the_same(schema in plain_schema(), value in small_json()) {
+        let compile = || Schema::compile(schema.clone(), &|_| None).unwrap();
+        let (whole, mut compact) = (compile(), compile());
+        compact.compact();
+        prop_assert_eq!(compact.is_valid(&value), whole.is_valid(&value));
+        prop_assert_eq!(compact.json(), whole.json());
     }
 }

@@ -177,6 +177,6 @@ fn file_ids_and_anchors_are_resolved_and_removed() {
     let schema =
         with_files(json!({ "properties": { "a": { "$ref": "ids.json" }, "b": { "$ref": "ids.json#n" } } })).unwrap();
     assert_eq!(schema.found(&json!({ "a": { "n": "x", "self": { "n": "x" } }, "b": "x" })).len(), 3);
-    let text = Value::Object((**schema.json()).clone()).to_string();
+    let text = Value::Object(schema.json().clone()).to_string();
     assert!(!text.contains("$id") && !text.contains("$anchor"), "{text}");
 }
