@@ -1,8 +1,9 @@
 //! The files that were read, and spans in them with their lines and columns.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Some editors write it at the start of a file; none counts it as a column.
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -61,6 +62,7 @@ pub struct SourceFile {
     lines: Vec<u32>,
     /// How many characters begin before each block of the text.
     chars_before_blocks: Vec<usize>,
+    digest: OnceLock<u64>,
 }
 
 /// The size of a block in bytes: no column is counted from further away, however long its line is.
@@ -74,6 +76,15 @@ impl SourceFile {
 
     pub fn text(&self) -> &Arc<str> {
         &self.text
+    }
+
+    /// A digest of its path and its text, of this process: later loads that share the file need not make it again.
+    pub fn digest(&self) -> u64 {
+        *self.digest.get_or_init(|| {
+            let mut hasher = DefaultHasher::new();
+            (self.path.as_os_str(), &self.text).hash(&mut hasher);
+            hasher.finish()
+        })
     }
 
     /// The line and column of a byte offset, moved back to the start of its character and to the end of the text.
@@ -150,7 +161,13 @@ impl SourceMap {
             Some(*sum)
         });
         let chars_before_blocks = std::iter::once(0).chain(ends).collect();
-        self.share(Arc::new(SourceFile { path: path.into(), text, lines, chars_before_blocks }))
+        self.share(Arc::new(SourceFile {
+            path: path.into(),
+            text,
+            lines,
+            chars_before_blocks,
+            digest: OnceLock::new(),
+        }))
     }
 
     /// Shows other text for a file, of the same length and with the same lines.

@@ -1,7 +1,8 @@
 //! Reads a manifest with its includes, prompt files, partials and packs.
 //!
-//! A load does not stop at an error: it reads all that it can, and reports the rest. What is not here: what the entries
-//! mean (catalog/), and when to load again (reload/).
+//! A load does not stop at an error: it reads all that it can, and reports the rest. Included files are read one after the
+//! other, or listed for catalog/, which reads many at once. What is not here: what the entries mean (catalog/), and when to
+//! load again (reload/).
 
 mod environment;
 mod imported_pack;

@@ -3,6 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     fmt,
+    sync::Arc,
 };
 
 use crate::catalog::{
@@ -52,7 +53,8 @@ impl ListChange {
     }
 
     fn diff<T>(old: &[T], new: &[T], key: impl Fn(&T) -> &str, same: impl Fn(&T, &T) -> bool) -> ListChange {
-        if old.len() == new.len() && old.iter().zip(new).all(|(old, new)| same(old, new)) {
+        let (old, new) = between_equal_ends(old, new, &same);
+        if old.is_empty() && new.is_empty() {
             return ListChange::default();
         }
         let before: HashMap<&str, &T> = old.iter().map(|entry| (key(entry), entry)).collect();
@@ -73,6 +75,7 @@ impl ListChange {
 
     /// Adds the entries that were edited without a change of their listing.
     fn add_edited(&mut self, old: &[(&str, u64)], new: &[(&str, u64)]) {
+        let (old, new) = between_equal_ends(old, new, PartialEq::eq);
         let before: HashMap<&str, u64> = old.iter().copied().collect();
         let listed: HashSet<&str> = self.changed.iter().chain(&self.edited).map(String::as_str).collect();
         let edited = new.iter().filter(|(name, digest)| before.get(name).is_some_and(|before| before != digest));
@@ -108,7 +111,12 @@ impl Changes {
             ListChange::diff(&old.resources, &new.resources, |resource| &resource.uri, same_except_size_and_time);
         Changes {
             tools: ListChange::diff(&old.tools, &new.tools, |tool| &tool.name, PartialEq::eq),
-            prompts: ListChange::diff(&old.prompts, &new.prompts, |prompt| &prompt.name, PartialEq::eq),
+            prompts: ListChange::diff(
+                &old.prompts,
+                &new.prompts,
+                |prompt| &prompt.name,
+                |old, new| Arc::ptr_eq(old, new) || old == new,
+            ),
             resources: ListChange { edited: touched, ..resources },
             resource_templates: ListChange::diff(
                 &old.resource_templates,
@@ -151,6 +159,15 @@ impl Changes {
         }
         rows
     }
+}
+
+/// What is between the entries that are the same at the beginning and at the end of both lists: most edits are of one.
+fn between_equal_ends<'a, T>(old: &'a [T], new: &'a [T], same: impl Fn(&T, &T) -> bool) -> (&'a [T], &'a [T]) {
+    let first = old.iter().zip(new).take_while(|(old, new)| same(old, new)).count();
+    let (old, new) = (old.get(first..).unwrap_or_default(), new.get(first..).unwrap_or_default());
+    let last = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| same(old, new)).count();
+    let before = |list: &'a [T]| list.get(..list.len() - last).unwrap_or_default();
+    (before(old), before(new))
 }
 
 /// One name in the line of a reload.

@@ -41,6 +41,12 @@ impl Document {
         self.node(node).is_some_and(|node| matches!(node.kind, NodeKind::Map(_)))
     }
 
+    /// Whether it is a map with one of these keys.
+    pub fn has_key_of(&self, node: NodeId, keys: &[String]) -> bool {
+        let Some(NodeKind::Map(entries)) = self.node(node).map(|node| &node.kind) else { return false };
+        entries.iter().any(|entry| keys.iter().any(|key| key == self.key_text(entry.key)))
+    }
+
     /// The entry of a map with this key.
     pub fn entry_of(&self, node: NodeId, key: &str) -> Option<MapEntry> {
         let NodeKind::Map(entries) = &self.node(node)?.kind else { return None };

@@ -294,6 +294,8 @@ impl CatalogBuilder {
         load_context: &mut LoadContext,
     ) {
         let PlacedFile { id, file, .. } = placed;
+        self.prompts.reserve(file.prompts.len());
+        self.prompt_locations.reserve(file.prompts.len());
         for (name, parts) in &file.prompts {
             entry_names.prompts.push(name.value.clone());
             let at = name.location.in_file(*id);

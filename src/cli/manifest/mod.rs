@@ -58,10 +58,7 @@ pub(crate) fn load_without_commands(location: &ManifestLocation) -> LoadedPacks 
 /// A fingerprint of everything that was read, listed and reported, and of secrets; files of a root count by size and time.
 pub(crate) fn load_fingerprint(report: &Report, catalog: Option<&Catalog>) -> u64 {
     let mut hasher = DefaultHasher::new();
-    for source in report.sources.iter() {
-        source.path().as_os_str().hash(&mut hasher);
-        source.text().hash(&mut hasher);
-    }
+    report.sources.iter().for_each(|source| source.digest().hash(&mut hasher));
     report.diagnostics().hash(&mut hasher);
     catalog.map(|catalog| catalog.redactor().as_ref()).hash(&mut hasher);
     for resource in catalog.iter().flat_map(|catalog| &catalog.lists().resources) {

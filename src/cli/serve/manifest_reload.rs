@@ -100,12 +100,15 @@ impl ReloadSource for ManifestReload {
     }
 
     fn publish(&mut self, mut built: BuildOutcome, info: ReloadInfo) {
-        let fingerprint = load_fingerprint(&built.report, built.catalog.as_deref());
+        let accepted = built.accept(&self.serving_mode);
+        let served = accepted.map(|catalog| (self.shared_server.replace(catalog.clone()), catalog));
+        // Clients are told by now: what follows is for the log.
+        let fingerprint = load_fingerprint(&built.report, served.as_ref().ok().map(|(_, catalog)| &**catalog));
         let content_changed = self.last_fingerprint.replace(fingerprint) != Some(fingerprint);
         let should_log = content_changed || info.requested;
-        match built.accept(&self.serving_mode) {
-            Ok(catalog) => {
-                let (changes, elapsed) = (self.shared_server.replace(catalog.clone()), info.elapsed.as_millis());
+        match served {
+            Ok((changes, catalog)) => {
+                let elapsed = info.elapsed.as_millis();
                 if let Some(dev) = &self.dev {
                     let reload = PublishedReload { changes: &changes, elapsed_ms: elapsed, should_log };
                     return dev.report_reload(&built, &catalog, &reload);

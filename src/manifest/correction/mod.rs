@@ -149,16 +149,17 @@ impl Rule {
 struct ParsedRule {
     rule: &'static Rule,
     written: Value,
+    /// Where it is a map, keys of which a value has at least one.
+    keys: Option<Vec<String>>,
     meant: Value,
     reads: Option<Value>,
 }
 
 static PARSED_RULES: LazyLock<Vec<ParsedRule>> = LazyLock::new(|| {
-    let parsed = |rule: &'static Rule| ParsedRule {
-        rule,
-        written: pattern::read(rule.written),
-        meant: pattern::read(rule.meant),
-        reads: rule.reads.map(pattern::read),
+    let parsed = |rule: &'static Rule| {
+        let written = pattern::read(rule.written);
+        let keys = written.as_object().map(pattern::named_keys);
+        ParsedRule { rule, written, keys, meant: pattern::read(rule.meant), reads: rule.reads.map(pattern::read) }
     };
     rules::RULES.iter().map(parsed).collect()
 });
@@ -193,7 +194,11 @@ impl<'a> Corrector<'a> {
         self.indentation_of(place, node);
         let rules = RULES_BY_PLACE.get(place).map(Vec::as_slice).unwrap_or_default();
         for _ in 0..MAX_CORRECTIONS {
-            let match_of = |rule: &&'static ParsedRule| Some((*rule, self.capture(&rule.written, node)?));
+            let match_of = |rule: &&'static ParsedRule| {
+                // Most values have no key of most rules.
+                rule.keys.as_ref().is_none_or(|keys| self.document.has_key_of(node, keys)).then_some(())?;
+                Some((*rule, self.capture(&rule.written, node)?))
+            };
             let Some((rule, captures)) = rules.iter().find_map(match_of) else { break };
             self.apply(rule, node, captures);
         }

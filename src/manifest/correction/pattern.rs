@@ -6,7 +6,7 @@
 //! there; other keys stay too. In a template, `$x` is what was captured, `$x:name` that value changed (shape.rs), `$x...`
 //! the items of a list, `$all` the whole value, and a key without its capture is left out.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Corrector;
 use super::rules::WORDS;
@@ -42,6 +42,28 @@ pub(super) fn read(text: &str) -> Value {
     let file = report.sources.add("rule", text);
     let document = parse(file, &mut report);
     document.map_or(Value::Null, |document| document.json(document.root()))
+}
+
+/// The keys of a map's shape that a match is about, one of which at least is there.
+pub(super) fn named_keys(shape: &Map<String, Value>) -> Vec<String> {
+    let is_about = |key: &&String| !key.starts_with("without ") && !key.starts_with("with ");
+    let keys = shape.keys().filter(is_about).flat_map(|key| EntryPattern::of(key).keys.split('|'));
+    keys.map(str::to_owned).collect()
+}
+
+/// A key of a map's shape: `$name=a|b?`.
+struct EntryPattern<'p> {
+    name: &'p str,
+    keys: &'p str,
+    is_optional: bool,
+}
+
+impl EntryPattern<'_> {
+    fn of(key: &str) -> EntryPattern<'_> {
+        let (key, is_optional) = key.strip_suffix('?').map_or((key, false), |key| (key, true));
+        let (name, keys) = key.strip_prefix('$').and_then(|named| named.split_once('=')).unwrap_or(("", key));
+        EntryPattern { name, keys, is_optional }
+    }
 }
 
 impl Corrector<'_> {
@@ -95,8 +117,7 @@ impl Corrector<'_> {
             return absent.split('|').all(|key| self.document.entry_of(map, key).is_none());
         }
         let (key, is_context) = key.strip_prefix("with ").map_or((key, false), |key| (key, true));
-        let (key, is_optional) = key.strip_suffix('?').map_or((key, false), |key| (key, true));
-        let (name, keys) = key.strip_prefix('$').and_then(|named| named.split_once('=')).unwrap_or(("", key));
+        let EntryPattern { name, keys, is_optional } = EntryPattern::of(key);
         let entry = keys.split('|').find_map(|key| self.document.entry_of(map, key));
         let Some(entry) = entry else { return is_optional };
         if !self.matches(value, entry.value, map, captures, false) {
