@@ -16,6 +16,9 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 /// How the block of commands begins that lead to a first server.
 const FIRST_SERVER: &str = "folio init hello\n";
 
+/// How the block of commands begins that install and measure other servers.
+const COMPARISON: &str = "cargo build --release\n";
+
 /// What follows ``` and what stands between.
 #[derive(Debug, Clone)]
 struct CodeBlock {
@@ -228,7 +231,8 @@ fn words(text: &str) -> Vec<String> {
 #[test]
 fn every_command_runs() {
     let mut ran = 0;
-    let blocks = of_kind("sh").into_iter().filter(|block| !block.text.starts_with(FIRST_SERVER));
+    let tested_below = |block: &CodeBlock| [FIRST_SERVER, COMPARISON].iter().any(|begin| block.text.starts_with(begin));
+    let blocks = of_kind("sh").into_iter().filter(|block| !tested_below(block));
     for command in blocks.flat_map(|block| commands(&block.text)) {
         let own = command.strip_prefix("cargo run -- ").map(|rest| format!("folio {rest}"));
         let own = own.or_else(|| command.starts_with("folio ").then(|| command.clone()));
@@ -278,6 +282,15 @@ fn first_server_is_seen_in_client_and_page() {
     session.wait_for("notifications/prompts/list_changed");
     assert_eq!(session.names("prompts"), ["greet", "triage"]);
     page.log.wait_for_line(0, |line| line.contains("+triage"));
+}
+
+/// The comparison needs a network and other languages: its script says the same commands, and CI runs it.
+#[test]
+fn comparison_is_installed_as_its_script_says() {
+    let block = of_kind("sh").into_iter().find(|block| block.text.starts_with(COMPARISON)).unwrap();
+    let script = read("benches/compare.py");
+    let indented: String = block.text.lines().map(|line| format!("    {line}\n")).collect();
+    assert!(script.contains(&format!("\n\n{indented}\n")), "{block:?}");
 }
 
 #[test]
