@@ -29,9 +29,9 @@ pub(crate) async fn complete(
     if snapshot.catalog.completion_runs_actions(&completion) {
         server.charge_call(version, true).map_err(error::rate_limited)?;
     }
-    let call = server.call_context(request);
+    let call = server.call_context(request, request.cancel.child_token());
     let completions = server
-        .run(&call.cancel, Box::pin(async { Ok(snapshot.catalog.complete(&completion, &call).await?) }))
+        .run(call.cancel(), Box::pin(async { Ok(snapshot.catalog.complete(&completion, &call).await?) }))
         .await
         .map_err(|error| error::refusal_error(error.into_refusal()))?;
     let has_more = completions.has_more || completions.values.len() > CompletionInfo::MAX_VALUES;

@@ -5,7 +5,8 @@ use futures_util::future::BoxFuture;
 use rmcp::model::{ErrorData, GetPromptRequestParams};
 use serde::Serialize;
 
-use crate::catalog::result::call_result::{CallContext, PromptResult, ResultMessage};
+use crate::action::CallContext;
+use crate::catalog::result::call_result::{PromptResult, ResultMessage};
 
 use super::{
     ConnectionHandler,

@@ -5,7 +5,8 @@ use futures_util::future::BoxFuture;
 use rmcp::model::{ErrorData, ReadResourceRequestParams};
 use serde::Serialize;
 
-use crate::catalog::result::call_result::{CallContext, ResourceResult, ResultContents};
+use crate::action::CallContext;
+use crate::catalog::result::call_result::{ResourceResult, ResultContents};
 
 use super::{
     ConnectionHandler,

@@ -7,7 +7,8 @@ use futures_util::future::BoxFuture;
 use rmcp::model::{CallToolRequestParams, ErrorCode, ErrorData};
 use serde::Serialize;
 
-use crate::catalog::result::call_result::{CallContext, ToolResult};
+use crate::action::CallContext;
+use crate::catalog::result::call_result::ToolResult;
 use crate::spec_version::SpecVersion;
 
 use super::{

@@ -1,61 +1,14 @@
-//! The context, the outcome and the errors of an action.
-
-use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
+//! The outcome and the errors of an action.
 
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
-use super::checkpoint::{Checkpoint, PendingQuestions, StepStdouts};
-use super::client::{ClientCapability, McpClient};
-use super::pack_entries::PackEntries;
+use super::checkpoint::{Checkpoint, PendingQuestions};
+use super::client::ClientCapability;
 use super::request_error::RequestError;
-use crate::budget::{BudgetExceeded, ClientWait, memory_size};
+use crate::budget::{BudgetExceeded, memory_size};
 use crate::files::{is_mime_type, known_media_type, mime_of};
-use crate::template::{RenderError, Scope};
-use crate::world::{CapturedBytes, World, WorldError};
-
-/// What all steps of a run share.
-pub struct RunContext<'a> {
-    /// Runs programs and sends requests.
-    pub world: &'a Arc<dyn World>,
-    /// Cancelled when the caller no longer wants the result.
-    pub cancel: CancellationToken,
-    /// How many bytes of output one action may keep.
-    pub max_output: u64,
-    /// The folder of the pack.
-    pub pack_folder: &'a Path,
-    /// The name of the entry that runs.
-    pub entry_name: &'a str,
-    /// The client of the call.
-    pub client: &'a dyn McpClient,
-    /// The other entries of the pack.
-    pub entries: &'a dyn PackEntries,
-    /// Counts the time spent waiting for the client.
-    pub client_wait: &'a ClientWait,
-    /// Whether a step of another entry gave the arguments, which may then contain the outcome of a step.
-    pub called_by_step: bool,
-    /// Whether the run may stop after the step that its plan names, to continue as a task.
-    pub may_detach: bool,
-}
-
-/// What one action is run with.
-#[derive(Clone, Copy)]
-pub struct ActionContext<'a> {
-    /// What it shares with the other steps of its run.
-    pub run: &'a RunContext<'a>,
-    /// The values that its templates see.
-    pub scope: &'a Scope,
-    /// How long it may take.
-    pub timeout: Duration,
-    /// The state in which it waited for the client, if it did.
-    pub checkpoint: Option<&'a Checkpoint>,
-    /// The stdout of earlier steps that later ones read.
-    pub stdouts: Option<&'a StepStdouts>,
-    /// The id of the step that runs.
-    pub step: Option<&'a str>,
-}
+use crate::template::RenderError;
+use crate::world::{CapturedBytes, WorldError};
 
 /// The outcome of an action.
 #[derive(Debug, Clone, PartialEq)]

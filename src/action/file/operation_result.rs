@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use crate::action::{ActionContext, ActionError, ActionOutcome, OutcomeBody};
+use crate::action::{ActionError, ActionOutcome, OutcomeBody, StepContext};
 
 use super::read::ReadOptions;
 
@@ -41,9 +41,9 @@ impl OperationResult {
     }
 
     /// The outcome, in which secrets are hidden.
-    pub(super) fn into_outcome(self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    pub(super) fn into_outcome(self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         let OperationResult { fields, body, note } = self;
-        let redactor = context.run.world.redactor();
+        let redactor = context.call.world.redactor();
         let mut value = Value::Object(fields);
         redactor.iter().for_each(|redactor| redactor.redact_value(&mut value));
         let body = match body {
@@ -56,7 +56,7 @@ impl OperationResult {
             ResultBody::Contents { mut bytes, mime_type, options } => {
                 // Secrets are hidden first: a line may hold a part of one.
                 if let Some(redactor) = redactor {
-                    let limit = usize::try_from(context.run.max_output).unwrap_or(usize::MAX);
+                    let limit = usize::try_from(context.max_output).unwrap_or(usize::MAX);
                     options.redact(redactor, &mut bytes, limit);
                 }
                 let bytes = options.lines.apply(bytes);
@@ -75,7 +75,7 @@ impl ReadOptions {
         &self,
         bytes: Vec<u8>,
         mime_type: String,
-        context: &ActionContext<'_>,
+        context: &StepContext<'_>,
     ) -> Result<(&'static str, String, OutcomeBody), ActionError> {
         let bytes = match String::from_utf8(bytes) {
             Ok(text) if !self.as_base64 => {

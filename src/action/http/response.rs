@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::action::context::outcome::{OutcomeBody, with_json};
 use crate::action::parse::OutputFormat;
-use crate::action::{ActionContext, ActionError, ActionOutcome};
+use crate::action::{ActionError, ActionOutcome, StepContext};
 use crate::budget::json_memory_size;
 use crate::template::value_to_text;
 use crate::world::HttpResponse;
@@ -34,7 +34,7 @@ impl HttpAction {
         &self,
         request_description: &str,
         response: HttpResponse,
-        context: &ActionContext<'_>,
+        context: &StepContext<'_>,
     ) -> Result<ActionOutcome, ActionError> {
         let budget = context.scope.budget();
         // An error may have any form.
@@ -50,12 +50,12 @@ impl HttpAction {
         response: HttpResponse,
         is_success: bool,
         format: Result<OutputFormat, ActionError>,
-        context: &ActionContext<'_>,
+        context: &StepContext<'_>,
     ) -> Result<ActionOutcome, ActionError> {
         let content_type = response.header("content-type").unwrap_or_default().to_lowercase();
         let mime_type = content_type.split(';').next().map(str::trim).filter(|mime_type| !mime_type.is_empty());
         let parsed = format.and_then(|format| {
-            let parsed = format.parse(&response.body, mime_type, context.run.max_output);
+            let parsed = format.parse(&response.body, mime_type, context.max_output);
             parsed.map_err(|error| error.about_output(&request_effect(response.status), &response.body.excerpt()))
         });
         let (json, body) =
@@ -71,7 +71,7 @@ impl HttpAction {
     }
 
     /// Whether `failIf` says that a response is an error, whatever its status.
-    pub(super) fn is_failed(&self, response: &HttpResponse, context: &ActionContext<'_>) -> Result<bool, ActionError> {
+    pub(super) fn is_failed(&self, response: &HttpResponse, context: &StepContext<'_>) -> Result<bool, ActionError> {
         let Some(condition) = &self.fail_if else { return Ok(false) };
         let bytes = &response.body.bytes;
         let budget = context.scope.budget().nested();
@@ -85,7 +85,7 @@ impl HttpAction {
         request_description: &str,
         response: &HttpResponse,
         outcome: &Value,
-        context: &ActionContext<'_>,
+        context: &StepContext<'_>,
     ) -> Result<String, ActionError> {
         let scope = context.scope.clone().with_response(outcome.clone());
         if let Some(message) = self.error_messages.render(response.status, &scope)? {

@@ -17,7 +17,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::context::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, with_json};
+use super::context::outcome::{ActionError, ActionOutcome, OutcomeBody, with_json};
+use super::context::step::StepContext;
 use super::literal_credential::warn_literal_field;
 use super::parse::OutputFormat;
 use super::{ClientUse, Step};
@@ -102,9 +103,9 @@ impl PreparedCommand {
     ///
     /// # Errors
     /// It could not be started, or did not end by itself.
-    async fn run(self, context: &ActionContext<'_>) -> Result<ProgramOutput, ActionError> {
+    async fn run(self, context: &StepContext<'_>) -> Result<ProgramOutput, ActionError> {
         let PreparedCommand { command, arg_size } = self;
-        context.run.world.run_program(command).await.map_err(|error| match error {
+        context.call.world.run_program(command).await.map_err(|error| match error {
             WorldError::SpawnFailed { source, .. } if source.kind() == ErrorKind::ArgumentListTooLong => {
                 arg_size.total_too_long_error()
             }
@@ -154,11 +155,11 @@ impl ProgramOptions {
     }
 
     /// The command without arguments.
-    pub(super) fn prepare(&self, program: &str, context: &ActionContext<'_>) -> Result<PreparedCommand, ActionError> {
+    pub(super) fn prepare(&self, program: &str, context: &StepContext<'_>) -> Result<PreparedCommand, ActionError> {
         let cwd = self.cwd.locate(context)?;
         let mut command = ProgramCommand::new(program, cwd.path);
         command.cwd_folder = cwd.open;
-        command.step = context.step.map(str::to_owned);
+        command.step = context.id.map(str::to_owned);
         let mut prepared = PreparedCommand { command, arg_size: ArgSize::default() };
         if self.is_in_cache {
             let (name, value) = WITHOUT_BYTECODE;
@@ -175,9 +176,9 @@ impl ProgramOptions {
         }
         command.sandboxes.clone_from(&self.sandboxes);
         command.timeout = context.timeout;
-        command.max_output = context.run.max_output;
+        command.max_output = context.max_output;
         command.budget = context.scope.budget().clone();
-        command.cancel = context.run.cancel.clone();
+        command.cancel = context.call.cancel().clone();
         Ok(prepared)
     }
 
@@ -186,13 +187,13 @@ impl ProgramOptions {
         &self,
         mut prepared: PreparedCommand,
         name: &str,
-        context: &ActionContext<'_>,
+        context: &StepContext<'_>,
     ) -> Result<ActionOutcome, ActionError> {
-        let finished = match self.streams && context.run.client.wants_progress() {
+        let finished = match self.streams && context.entry.client().wants_progress() {
             true => {
                 let latest = Arc::<LatestLine>::default();
                 prepared.command.latest_line = Some(latest.clone());
-                Box::pin(report_lines(&latest, context.run.client, prepared.run(context))).await?
+                Box::pin(report_lines(&latest, context.entry.client(), prepared.run(context))).await?
             }
             false => prepared.run(context).await?,
         };
@@ -201,12 +202,12 @@ impl ProgramOptions {
         // As bytes, in the fields of the outcome, and as its body.
         budget.hold_when_free(size.saturating_mul(3)).await.map_err(output_limit_error)?;
         let format = self.format.hold_value(&finished.stdout.bytes, budget, ALREADY_RUN_NOTE).await;
-        let outcome = budget.run(|| self.to_outcome(name, finished, format, context.run.max_output))??;
+        let outcome = budget.run(|| self.to_outcome(name, finished, format, context.max_output))??;
         self.with_message(outcome, context)
     }
 
     /// Words a failure as `onExit` does.
-    fn with_message(&self, outcome: ActionOutcome, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    fn with_message(&self, outcome: ActionOutcome, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         let Some(failure) = &outcome.failure else { return Ok(outcome) };
         let exit = outcome.value.get("exit").and_then(Value::as_i64).and_then(|exit| i32::try_from(exit).ok());
         let Some(message) = self.exit_messages.find(exit) else { return Ok(outcome) };

@@ -12,8 +12,8 @@ use crate::action::context::checkpoint::{MAX_CARRIED_OUTCOME_BYTES, StepStdouts}
 use crate::action::http::request_effect;
 use crate::action::program::program_effect;
 use crate::action::{
-    Action, ActionContext, ActionError, ActionOutcome, Checkpoint, ClientUse, DeclaredQuestion, ListKind, OutcomeBody,
-    PendingQuestions,
+    Action, ActionError, ActionOutcome, Checkpoint, ClientUse, DeclaredQuestion, ListKind, OutcomeBody,
+    PendingQuestions, StepContext,
 };
 use crate::budget::memory_size;
 use crate::template::{ConditionSlot, CoverageMarker, Scope, Template, UriSlot};
@@ -223,7 +223,7 @@ impl RunPlan {
     ///
     /// # Errors
     /// The run failed, waits for its client or continues as a task. A program that exits with an error has an outcome.
-    pub async fn run(&self, context: &ActionContext<'_>) -> Result<RunOutcome, ActionError> {
+    pub async fn run(&self, context: &StepContext<'_>) -> Result<RunOutcome, ActionError> {
         if context.checkpoint.is_some_and(|checkpoint| checkpoint.digest != self.digest) {
             return Err(ActionError::RunChanged);
         }
@@ -234,7 +234,7 @@ impl RunPlan {
                 run_single(action, context).await.map(|outcome| RunOutcome { outcome, steps: None, had_side_effects })
             }
             PlanSteps::List(steps, reads) => {
-                let detach_after = self.detach_after.filter(|_| context.run.may_detach);
+                let detach_after = self.detach_after.filter(|_| context.call.may_detach);
                 StepListRun { steps, reads, context, detach_after }.run().await
             }
         };
@@ -248,9 +248,9 @@ impl RunPlan {
 }
 
 /// Runs a single action, from its beginning if it waited for the client.
-async fn run_single(action: &Action, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+async fn run_single(action: &Action, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
     let checkpoint = context.checkpoint.and_then(|checkpoint| checkpoint.inner.as_deref());
-    match run_action(action, &ActionContext { checkpoint, ..*context }).await {
+    match run_action(action, &StepContext { checkpoint, ..*context }).await {
         Ok(outcome) => Ok(ActionOutcome { stdout: None, ..outcome }),
         Err(ActionError::InputRequired(pending)) => Err(nest_questions(*pending, Checkpoint::default())),
         Err(error) => Err(error),
@@ -258,9 +258,9 @@ async fn run_single(action: &Action, context: &ActionContext<'_>) -> Result<Acti
 }
 
 /// Runs an action. What its templates and programs wrote ends with it, and its outcome is held until the call ends.
-async fn run_action(action: &Action, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+async fn run_action(action: &Action, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
     let scope = context.scope.nested();
-    let outcome = action.execute(&ActionContext { scope: &scope, ..*context }).await;
+    let outcome = action.execute(&StepContext { scope: &scope, ..*context }).await;
     scope.budget().leave(context.scope.budget(), outcome.as_ref().map_or(0, ActionOutcome::memory_size));
     outcome
 }
@@ -275,7 +275,7 @@ fn nest_questions(pending: PendingQuestions, outer: Checkpoint) -> ActionError {
 struct StepListRun<'a> {
     steps: &'a [PlannedStep],
     reads: &'a OutcomeReads,
-    context: &'a ActionContext<'a>,
+    context: &'a StepContext<'a>,
     detach_after: Option<usize>,
 }
 
@@ -291,7 +291,7 @@ struct RunState {
 }
 
 impl RunState {
-    fn new(context: &ActionContext<'_>) -> RunState {
+    fn new(context: &StepContext<'_>) -> RunState {
         let checkpoint = context.checkpoint.cloned().unwrap_or_default();
         RunState {
             scope: context.scope.clone().with_steps(checkpoint.outcomes),
@@ -373,24 +373,25 @@ impl StepListRun<'_> {
         state: &mut RunState,
     ) -> Result<ActionOutcome, ActionError> {
         let RunState { scope, time_left, stdouts, .. } = state;
-        let run = self.context.run;
-        if run.cancel.is_cancelled() {
+        let call = self.context.call;
+        if call.cancel().is_cancelled() {
             return Err(WorldError::Cancelled.into());
         }
         if time_left.is_zero() {
             return Err(WorldError::timed_out(self.context.timeout).into());
         }
         scope.set_refuses_notes(!step.action.is_for_display());
-        let (began, waited) = (Instant::now(), run.client_wait.total());
+        let (began, waited) = (Instant::now(), call.budget.client_wait().total());
         let checkpoint = resumed.and_then(|checkpoint| checkpoint.inner.as_deref());
         let id = step.id.as_deref();
-        let context = ActionContext { run, scope, timeout: *time_left, checkpoint, stdouts: Some(stdouts), step: id };
+        let (timeout, stdouts_so_far) = (*time_left, Some(&*stdouts));
+        let context = StepContext { scope, timeout, checkpoint, stdouts: stdouts_so_far, id, ..*self.context };
         let mut outcome = step.execute(&context).await;
         let stdout = outcome.as_mut().ok().and_then(|outcome| outcome.stdout.take());
         if let (Some(stdout), Some(id)) = (stdout, step.id.as_ref().filter(|_| step.keeps_stdout)) {
             stdouts.insert(id, stdout, scope)?;
         }
-        let waited = run.client_wait.total().saturating_sub(waited);
+        let waited = call.budget.client_wait().total().saturating_sub(waited);
         *time_left = time_left.saturating_sub(began.elapsed().saturating_sub(waited));
         outcome
     }
@@ -437,7 +438,7 @@ impl PlannedStep {
     }
 
     /// Runs it, once or for each item.
-    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         match &self.each {
             Some(each) => each.run(self, context).await,
             None => self.execute_once(context).await,
@@ -445,7 +446,7 @@ impl PlannedStep {
     }
 
     /// Runs its action once.
-    pub(super) async fn execute_once(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    pub(super) async fn execute_once(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         self.marker.iter().for_each(CoverageMarker::hit);
         let ended = run_action(&self.action, context).await;
         if self.continues_on_failure { on_fail::into_tolerated_outcome(ended) } else { ended }

@@ -6,20 +6,21 @@ pub(super) mod mcp_header;
 pub(super) mod required_capabilities;
 
 use std::sync::Arc;
-use std::time::{self, Instant};
+use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::action::{OutcomeBody, RunLimits, RunPlan};
+use crate::action::{CallContext, OutcomeBody, RunPlan};
+use crate::catalog::Catalog;
 use crate::catalog::complete::warn_of_tool_completions;
 use crate::catalog::content::block::RenderedBlock;
 use crate::catalog::content::compiled_result::{AuthorHints, CompiledResult, RenderedResult, StructuredValue};
 use crate::catalog::entry::listed_text::{listed_text, render_at_load};
 use crate::catalog::entry::{
-    EntryBuildContext, EntryContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint,
+    EntryBuildContext, PackContext, RunKeys, check_limits, entry_digest, entry_timeout, with_roots_checkpoint,
 };
 use crate::catalog::inputs::argument_schema::DeclaredArguments;
-use crate::catalog::inputs::{BindError, Inputs, ResolvedCall, arguments_size, violations_message};
+use crate::catalog::inputs::{BindError, Inputs, arguments_size, violations_message};
 use crate::catalog::listing::icons::{check_icons, listed_icons};
 use crate::catalog::listing::{self, Object};
 use crate::catalog::result::call_result::{BlockNotes, ResultBlock, TaskPolicy};
@@ -135,22 +136,24 @@ impl CompiledTool {
     pub(super) async fn call(
         &self,
         given: Option<Object>,
-        entry_context: &EntryContext<'_>,
+        catalog: &Catalog,
+        call: &CallContext,
     ) -> Result<ToolContent, CallError> {
         if let Some(requires) = &self.requires {
-            requires.check_client(&self.listing.name, entry_context.call.client())?;
+            requires.check_client(&self.listing.name, call.client())?;
         }
-        let budget = entry_context.entry_budget(self.plan.as_ref());
-        let entry_context = &entry_context.with_budget(&budget);
-        let bound = budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given))?;
+        let mut call = call.enter(entry_timeout(self.plan.as_ref()));
+        let bound = call.budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given))?;
         let arguments = bound.inspect_err(|error| self.log_undeclared_arguments(error))?;
         let began = Instant::now();
         let _permit = match &self.limit {
-            Some(limit) => Some(limit.admit(&self.listing.name, entry_context, self.timeout()).await?),
+            Some(limit) => Some(limit.admit(&self.listing.name, &call).await?),
             None => None,
         };
-        let waited = if self.has_queue() { began.elapsed() } else { time::Duration::ZERO };
-        self.run(arguments, &entry_context.after_waiting(waited, self.timeout())).await
+        if self.has_queue() {
+            call.time_left = call.time_left.saturating_sub(began.elapsed());
+        }
+        self.run(arguments, catalog, call).await
     }
 
     /// Tells the author how to take what hosts add to every call, of which the model need not know.
@@ -175,21 +178,17 @@ impl CompiledTool {
         self.limit.as_ref().is_some_and(CallLimit::has_queue)
     }
 
-    fn timeout(&self) -> time::Duration {
-        self.plan.as_ref().map_or_else(RunLimits::default, |plan| plan.limits).timeout
-    }
-
-    async fn run(&self, arguments: Object, entry_context: &EntryContext<'_>) -> Result<ToolContent, CallError> {
-        let ResolvedCall { arguments, entry_context, roots } = self.inputs.confine(arguments, entry_context).await?;
-        let scope = self.pack_context.scope(arguments, entry_context.budget);
-        let author = AuthorHints { world: &*entry_context.call.world, entry_name: &self.listing.name };
+    async fn run(&self, arguments: Object, catalog: &Catalog, mut call: CallContext) -> Result<ToolContent, CallError> {
+        let (arguments, roots) = self.inputs.confine(arguments, &mut call).await?;
+        let scope = self.pack_context.scope(arguments, &call.budget);
+        let author = AuthorHints { world: &*call.world, entry_name: &self.listing.name };
         let Some(plan) = &self.plan else {
-            entry_context.ensure_not_resumed()?;
+            call.ensure_not_resumed()?;
             let render = || self.tool_content(self.result.render(None, scope, &author)?, None);
-            return Ok(entry_context.budget.run(render)??);
+            return Ok(call.budget.run(render)??);
         };
         // In a box, for calls without actions.
-        let ended = Box::pin(self.pack_context.run_plan(&self.listing.name, plan, &scope, &entry_context)).await;
+        let ended = Box::pin(self.pack_context.run_plan(&self.listing.name, plan, &scope, catalog, &call)).await;
         let mut ended = ended.map_err(|error| with_roots_checkpoint(roots, error))?;
         if let Some(message) = ended.outcome.failure {
             return Err(Refusal::new(RefusalKind::Internal, message).into());
@@ -210,7 +209,7 @@ impl CompiledTool {
             }
             Err(refusal) => Err(Refusal { message: self.with_effects(refusal.message, Some(&done)), ..refusal }),
         };
-        let mut content = entry_context.budget.run_sized(size, render)??;
+        let mut content = call.budget.run_sized(size, render)??;
         // An error says what was done.
         let note = note.filter(|_| !content.is_error || !content.content.is_empty());
         if is_list && !content.is_error {

@@ -1,0 +1,84 @@
+//! The context of a step, and what it may use of the entry that it belongs to.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+
+use super::call::CallContext;
+use super::checkpoint::{Checkpoint, StepStdouts};
+use super::client::McpClient;
+use super::outcome::{ActionError, ActionOutcome};
+use crate::template::Scope;
+
+/// What one action is run with.
+#[derive(Clone, Copy)]
+pub struct StepContext<'a> {
+    /// The call that it is a step of.
+    pub call: &'a CallContext,
+    /// The entry that it is a step of.
+    pub entry: &'a dyn StepEntry,
+    /// The values that its templates see.
+    pub scope: &'a Scope,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// How many bytes of output it may keep.
+    pub max_output: u64,
+    /// The state in which it waited for the client, if it did.
+    pub checkpoint: Option<&'a Checkpoint>,
+    /// The stdout of earlier steps that later ones read.
+    pub stdouts: Option<&'a StepStdouts>,
+    /// The id of the step.
+    pub id: Option<&'a str>,
+}
+
+impl StepContext<'_> {
+    /// The call of another entry by this step.
+    ///
+    /// # Errors
+    /// Calls are nested too deeply.
+    pub fn nested_call(&self) -> Result<CallContext, ActionError> {
+        Ok(CallContext {
+            budget: self.scope.budget().clone(),
+            time_left: self.timeout,
+            checkpoint: self.checkpoint.cloned().map(Arc::new),
+            ..self.call.nested()?
+        })
+    }
+}
+
+/// The entry whose run a step belongs to, and the tools, prompts and resources that the step may use.
+pub trait StepEntry: Send + Sync {
+    fn name(&self) -> &str;
+
+    /// The folder of its pack.
+    fn pack_folder(&self) -> &Path;
+
+    /// The client of the call, which does not learn where the pack is.
+    fn client(&self) -> &dyn McpClient;
+
+    fn call_tool<'a>(
+        &'a self,
+        name: &'a str,
+        arguments: Map<String, Value>,
+        context: StepContext<'a>,
+    ) -> EntryFuture<'a>;
+
+    /// Renders a prompt.
+    fn get_prompt<'a>(
+        &'a self,
+        name: &'a str,
+        arguments: Map<String, Value>,
+        context: StepContext<'a>,
+    ) -> EntryFuture<'a>;
+
+    fn read_resource<'a>(&'a self, uri: &'a str, context: StepContext<'a>) -> EntryFuture<'a>;
+
+    /// Whether the pack may notify of a resource: one of its own, or any if it is the served pack.
+    fn may_notify_of(&self, uri: &str) -> bool;
+}
+
+/// The outcome of an entry as later steps see it.
+pub type EntryFuture<'a> = BoxFuture<'a, Result<ActionOutcome, ActionError>>;
