@@ -29,7 +29,7 @@ pub use context::client::{
 };
 pub use context::entry_reference::{ArgumentTemplates, EntryReference};
 pub use context::outcome::{ActionError, ActionOutcome, OutcomeBody};
-pub use context::step::{EntryFuture, StepContext, StepEntry};
+pub use context::step::{EntryFuture, OutcomeReads, StepContext, StepEntry};
 pub use csv::{CsvFault, CsvFields};
 pub use file::check_folder;
 pub use http::{check_connection, is_header_name, is_reserved_header};

@@ -1,5 +1,6 @@
 //! The context of a step, and what it may use of the entry that it belongs to.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +33,51 @@ pub struct StepContext<'a> {
     pub stdouts: Option<&'a StepStdouts>,
     /// The id of the step.
     pub id: Option<&'a str>,
+    /// What is read of its outcome.
+    pub reads: &'a OutcomeReads,
+}
+
+/// What is read of an outcome beside its body. Fields that may be large are made only where they are read.
+#[derive(Debug, Clone)]
+pub struct OutcomeReads {
+    /// The names of fields; `None` for all of them.
+    fields: Option<BTreeSet<String>>,
+    /// Whether a later step reads its stdout.
+    pub(in crate::action) stdout: bool,
+}
+
+impl OutcomeReads {
+    /// Whatever fields there are.
+    pub const ALL: OutcomeReads = OutcomeReads { fields: None, stdout: false };
+
+    /// The fields of the outcome with this name in scope, such as `steps.ID`, that these paths read.
+    pub(in crate::action) fn of(outcome: &[&str], paths: &[Vec<String>]) -> Option<BTreeSet<String>> {
+        let mut fields = BTreeSet::new();
+        for path in paths.iter().filter(|path| path.iter().zip(outcome).all(|(part, name)| part == name)) {
+            fields.insert(path.get(outcome.len())?.clone());
+        }
+        Some(fields)
+    }
+
+    /// Sets which fields are read; `None` for all of them.
+    pub(in crate::action) fn set_fields(&mut self, fields: Option<BTreeSet<String>>) {
+        self.fields = fields;
+    }
+
+    /// Whether a field is read.
+    pub fn has_field(&self, name: &str) -> bool {
+        self.fields.as_ref().is_none_or(|fields| fields.contains(name))
+    }
+
+    /// Whether any field is read.
+    pub fn has_fields(&self) -> bool {
+        self.fields.as_ref().is_none_or(|fields| !fields.is_empty())
+    }
+
+    /// Whether the text of an output is read: as the field of this name, or to say why it is not JSON.
+    pub(in crate::action) fn has_text(&self, field: &str, json: Option<&Value>) -> bool {
+        self.has_field(field) || self.has_field("json") && json.is_none_or(Value::is_null)
+    }
 }
 
 impl StepContext<'_> {

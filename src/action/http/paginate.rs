@@ -419,11 +419,12 @@ impl PageReader<'_> {
         let status = last.map(|last| last.status);
         let items = Value::Array(self.items);
         let text = items.to_string();
+        let reads = self.context.reads;
         let value = json!({
             "status": status,
             "headers": last.map(super::response::header_values),
-            "body": text,
-            "json": items,
+            "body": reads.has_text("body", Some(&items)).then_some(&text),
+            "json": reads.has_field("json").then_some(&items),
             "url": last.map(|last| last.url.as_str()),
             "pages": self.pages,
             "more": !matches!(reason, StopReason::Complete),

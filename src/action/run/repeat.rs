@@ -77,8 +77,7 @@ impl StepRepetition {
             if outcome.failure.is_some() {
                 return Ok(outcome);
             }
-            // The stdout is of no further use.
-            outcomes.insert(index, ActionOutcome { stdout: None, ..outcome });
+            outcomes.insert(index, outcome);
         }
         let outcome = join_outcomes(outcomes.into_values());
         scope.budget().leave(context.scope.budget(), outcome.memory_size());
@@ -167,7 +166,7 @@ fn text_of(body: OutcomeBody) -> String {
     match body {
         OutcomeBody::None => String::new(),
         OutcomeBody::Text(text) | OutcomeBody::Json(_, text) => text,
-        OutcomeBody::Bytes(bytes, _) => CapturedBytes::new(bytes, 0).to_display_text(),
+        OutcomeBody::Bytes(bytes, _) => CapturedBytes::new(bytes, 0).into_display_text(),
     }
 }
 

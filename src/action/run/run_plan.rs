@@ -12,7 +12,7 @@ use crate::action::context::checkpoint::{MAX_CARRIED_OUTCOME_BYTES, StepStdouts}
 use crate::action::http::request_effect;
 use crate::action::program::program_effect;
 use crate::action::{
-    Action, ActionError, ActionOutcome, Checkpoint, ClientUse, DeclaredQuestion, ListKind, OutcomeBody,
+    Action, ActionError, ActionOutcome, Checkpoint, ClientUse, DeclaredQuestion, ListKind, OutcomeBody, OutcomeReads,
     PendingQuestions, StepContext,
 };
 use crate::budget::memory_size;
@@ -40,8 +40,9 @@ pub enum InvokedEntry<'a> {
 }
 
 enum PlanSteps {
-    Single(Box<Action>),
-    List(Vec<PlannedStep>, OutcomeReads),
+    Single(Box<Action>, OutcomeReads),
+    /// With the paths by which the entry reads their outcomes, in the order of the text.
+    List(Vec<PlannedStep>, Vec<Vec<String>>),
 }
 
 /// One step of several.
@@ -53,18 +54,15 @@ pub(super) struct PlannedStep {
     /// Whether the run goes on after a failure.
     pub(super) continues_on_failure: bool,
     pub(super) action: Action,
-    /// Where the reads of this step begin in the entry's reads of outcomes.
+    /// Where the reads of this step begin in those of the entry.
     pub(super) outcome_reads_start: usize,
     /// The id of the step whose stdout it reads.
     pub(super) stdin_step: Option<String>,
-    /// Whether a later step reads its stdout.
-    pub(super) keeps_stdout: bool,
+    /// What is read of its outcome.
+    pub(super) reads: OutcomeReads,
     /// Whether it was run, where that is recorded.
     pub(super) marker: Option<CoverageMarker>,
 }
-
-/// The outcomes that are read, in the order of the text: by step id, or `None` for all.
-type OutcomeReads = Vec<Option<String>>;
 
 /// The outcome of a run.
 pub struct RunOutcome {
@@ -84,24 +82,26 @@ impl RunOutcome {
         self.outcome.body.size() + steps
     }
 
-    /// The scope after the run: with the outcomes of its steps, or with `result`.
+    /// The scope after the run, with the outcomes of its steps or with `result`, and the body of its outcome.
     #[must_use]
-    pub fn extend_scope(&self, scope: Scope) -> Scope {
-        match &self.steps {
-            Some(steps) => scope.with_steps(steps.clone()),
-            None => scope.with_result(self.outcome.value.clone()),
-        }
+    pub fn into_scope(self, scope: Scope) -> (Scope, OutcomeBody) {
+        let scope = match self.steps {
+            Some(steps) => scope.with_steps(steps),
+            None => scope.with_result(self.outcome.value),
+        };
+        (scope, self.outcome.body)
     }
 }
 
 impl RunPlan {
     /// A plan of one action; `marker` records whether it is run.
     pub(super) fn from_action(action: Action, limits: RunLimits, marker: Option<CoverageMarker>) -> RunPlan {
-        RunPlan { steps: PlanSteps::Single(Box::new(action)), limits, digest: 0, detach_after: None, marker }
+        let steps = PlanSteps::Single(Box::new(action), OutcomeReads::ALL);
+        RunPlan { steps, limits, digest: 0, detach_after: None, marker }
     }
 
     pub(super) fn from_steps(steps: Vec<PlannedStep>, limits: RunLimits) -> RunPlan {
-        let steps = PlanSteps::List(steps, OutcomeReads::new());
+        let steps = PlanSteps::List(steps, Vec::new());
         RunPlan { steps, limits, digest: 0, detach_after: None, marker: None }
     }
 
@@ -142,7 +142,7 @@ impl RunPlan {
     /// Its action, or those of some of its steps.
     fn actions_where(&self, is_chosen: impl Fn(&PlannedStep) -> bool) -> impl Iterator<Item = &Action> {
         let (single, steps) = match &self.steps {
-            PlanSteps::Single(action) => (Some(&**action), &[][..]),
+            PlanSteps::Single(action, _) => (Some(&**action), &[][..]),
             PlanSteps::List(steps, _) => (None, steps.as_slice()),
         };
         single.into_iter().chain(steps.iter().filter(move |step| is_chosen(step)).map(|step| &step.action))
@@ -179,7 +179,7 @@ impl RunPlan {
     #[must_use]
     pub fn step_count(&self) -> usize {
         match &self.steps {
-            PlanSteps::Single(_) => 1,
+            PlanSteps::Single(..) => 1,
             PlanSteps::List(steps, _) => steps.len(),
         }
     }
@@ -188,7 +188,7 @@ impl RunPlan {
     #[must_use]
     pub fn describe_end(&self, ended: &RunOutcome) -> String {
         let action = match &self.steps {
-            PlanSteps::Single(action) => Some(&**action),
+            PlanSteps::Single(action, _) => Some(&**action),
             PlanSteps::List(..) => None,
         };
         match (action, ended.outcome.status) {
@@ -210,12 +210,24 @@ impl RunPlan {
         }
     }
 
-    /// Sets the outcomes that the whole entry reads, as checkpoints carry no others, and the fingerprint of its
-    /// definition.
-    pub fn set_outcome_reads(&mut self, read: &[Option<String>], digest: u64) {
+    /// Sets the paths by which the whole entry reads outcomes, as no others are made and carried by checkpoints, and the
+    /// fingerprint of its definition.
+    pub fn set_outcome_reads(&mut self, paths: &[Vec<String>], digest: u64) {
         self.digest = digest;
-        if let PlanSteps::List(_, reads) = &mut self.steps {
-            read.clone_into(reads);
+        match &mut self.steps {
+            PlanSteps::Single(_, reads) => reads.set_fields(OutcomeReads::of(&["result"], paths)),
+            PlanSteps::List(steps, reads) => {
+                for step in steps {
+                    // No path names a step without an id.
+                    let fields = step
+                        .id
+                        .as_ref()
+                        .map_or_else(|| Some(BTreeSet::new()), |id| OutcomeReads::of(&["steps", id], paths));
+                    // Of a repeated step a path names an item first.
+                    step.reads.set_fields(fields.filter(|fields| fields.is_empty() || step.each.is_none()));
+                }
+                paths.clone_into(reads);
+            }
         }
     }
 
@@ -228,10 +240,14 @@ impl RunPlan {
             return Err(ActionError::RunChanged);
         }
         let mut ended = match &self.steps {
-            PlanSteps::Single(action) => {
+            PlanSteps::Single(action, reads) => {
                 let had_side_effects = action.has_side_effects();
                 self.marker.iter().for_each(CoverageMarker::hit);
-                run_single(action, context).await.map(|outcome| RunOutcome { outcome, steps: None, had_side_effects })
+                run_single(action, &StepContext { reads, ..*context }).await.map(|outcome| RunOutcome {
+                    outcome,
+                    steps: None,
+                    had_side_effects,
+                })
             }
             PlanSteps::List(steps, reads) => {
                 let detach_after = self.detach_after.filter(|_| context.call.may_detach);
@@ -250,11 +266,10 @@ impl RunPlan {
 /// Runs a single action, from its beginning if it waited for the client.
 async fn run_single(action: &Action, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
     let checkpoint = context.checkpoint.and_then(|checkpoint| checkpoint.inner.as_deref());
-    match run_action(action, &StepContext { checkpoint, ..*context }).await {
-        Ok(outcome) => Ok(ActionOutcome { stdout: None, ..outcome }),
-        Err(ActionError::InputRequired(pending)) => Err(nest_questions(*pending, Checkpoint::default())),
-        Err(error) => Err(error),
-    }
+    run_action(action, &StepContext { checkpoint, ..*context }).await.map_err(|error| match error {
+        ActionError::InputRequired(pending) => nest_questions(*pending, Checkpoint::default()),
+        error => error,
+    })
 }
 
 /// Runs an action. What its templates and programs wrote ends with it, and its outcome is held until the call ends.
@@ -274,7 +289,7 @@ fn nest_questions(pending: PendingQuestions, outer: Checkpoint) -> ActionError {
 /// A run of several steps.
 struct StepListRun<'a> {
     steps: &'a [PlannedStep],
-    reads: &'a OutcomeReads,
+    reads: &'a [Vec<String>],
     context: &'a StepContext<'a>,
     detach_after: Option<usize>,
 }
@@ -303,11 +318,10 @@ impl RunState {
         }
     }
 
-    /// Keeps the outcome of a step: for later steps under its id, and as the last one.
-    fn store_outcome(&mut self, step: &PlannedStep, outcome: ActionOutcome) -> Result<(), ActionError> {
-        if let Some(id) = &step.id {
-            self.scope.budget().hold(memory_size(&outcome.value))?;
-            self.scope.set_step(id.clone(), outcome.value.clone());
+    /// Keeps the outcome of a step: its fields under its id where they are read, and its body as the last one.
+    fn store_outcome(&mut self, step: &PlannedStep, mut outcome: ActionOutcome) {
+        if let Some(id) = step.id.as_ref().filter(|_| step.reads.has_fields()) {
+            self.scope.set_step(id.clone(), std::mem::take(&mut outcome.value));
         }
         let size = outcome.memory_size();
         let says_more = outcome.note.is_some() && self.last_outcome.body == OutcomeBody::None;
@@ -316,7 +330,6 @@ impl RunState {
         if is_last {
             (self.last_outcome, self.last_size) = (outcome, size);
         }
-        Ok(())
     }
 
     /// The checkpoint from which a task continues with step `next`.
@@ -350,7 +363,7 @@ impl StepListRun<'_> {
                 outcome => outcome?,
             };
             state.had_side_effects |= step.action.has_side_effects();
-            state.store_outcome(step, outcome)?;
+            state.store_outcome(step, outcome);
             if state.last_outcome.failure.is_some() {
                 break;
             }
@@ -385,10 +398,11 @@ impl StepListRun<'_> {
         let checkpoint = resumed.and_then(|checkpoint| checkpoint.inner.as_deref());
         let id = step.id.as_deref();
         let (timeout, stdouts_so_far) = (*time_left, Some(&*stdouts));
-        let context = StepContext { scope, timeout, checkpoint, stdouts: stdouts_so_far, id, ..*self.context };
+        let reads = &step.reads;
+        let context = StepContext { scope, timeout, checkpoint, stdouts: stdouts_so_far, id, reads, ..*self.context };
         let mut outcome = step.execute(&context).await;
         let stdout = outcome.as_mut().ok().and_then(|outcome| outcome.stdout.take());
-        if let (Some(stdout), Some(id)) = (stdout, step.id.as_ref().filter(|_| step.keeps_stdout)) {
+        if let (Some(stdout), Some(id)) = (stdout, &step.id) {
             stdouts.insert(id, stdout, scope)?;
         }
         let waited = call.budget.client_wait().total().saturating_sub(waited);
@@ -424,7 +438,8 @@ impl StepListRun<'_> {
     /// The outcomes that this step, later steps, or the result, use.
     fn needed_outcomes(&self, at: usize, scope: &Scope) -> Map<String, Value> {
         let from = self.steps.get(at).map_or(0, |step| step.outcome_reads_start);
-        let named: BTreeSet<Option<&str>> = self.reads.iter().skip(from).map(Option::as_deref).collect();
+        let named: BTreeSet<Option<&str>> =
+            self.reads.iter().skip(from).map(|path| path.get(1).map(String::as_str)).collect();
         let all = named.contains(&None);
         let outcomes = scope.steps().into_iter().flatten();
         let carried = outcomes.filter(|(id, _)| all || named.contains(&Some(id.as_str())));

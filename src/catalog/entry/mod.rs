@@ -13,8 +13,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::action::{
-    self, ActionOutcome, CallContext, EntryFuture, McpClient, Run, RunCompilation, RunLimits, RunOutcome, RunPlan,
-    StepContext, StepEntry,
+    self, ActionOutcome, CallContext, EntryFuture, McpClient, OutcomeReads, Run, RunCompilation, RunLimits, RunOutcome,
+    RunPlan, StepContext, StepEntry,
 };
 use crate::budget::Budget;
 use crate::catalog::Catalog;
@@ -113,6 +113,7 @@ impl PackContext {
             checkpoint: call.checkpoint.as_deref(),
             stdouts: None,
             id: None,
+            reads: &OutcomeReads::ALL,
         };
         Ok(plan.run(&context).await?)
     }
@@ -186,7 +187,7 @@ impl StepEntry for EntryRun<'_> {
         Box::pin(async move {
             let name = self.pack_context.prefix.qualify(name);
             let answer = self.catalog.run_tool(&name, Some(arguments), &context.nested_call()?).await?;
-            Ok(self.redact_outcome(tool_outcome(answer)))
+            Ok(self.redact_outcome(tool_outcome(answer, context.reads)))
         })
     }
 
@@ -196,7 +197,10 @@ impl StepEntry for EntryRun<'_> {
             let answer = self.catalog.render_prompt(&name, Some(arguments), &context.nested_call()?).await?;
             let text: Vec<&str> = answer.messages.iter().filter_map(|message| block_text(&message.content)).collect();
             let text = text.join("\n");
-            let value = json!({ "text": text, "messages": answer.messages });
+            let value = match context.reads.has_fields() {
+                true => json!({ "text": text, "messages": answer.messages }),
+                false => Value::Null,
+            };
             Ok(self.redact_outcome(ActionOutcome::success(value, action::OutcomeBody::Text(text))))
         })
     }
@@ -204,7 +208,7 @@ impl StepEntry for EntryRun<'_> {
     fn read_resource<'a>(&'a self, uri: &'a str, context: StepContext<'a>) -> EntryFuture<'a> {
         Box::pin(async move {
             let answer = self.catalog.read_for_pack(uri, self.pack_context, &context.nested_call()?).await?;
-            Ok(self.redact_outcome(resource_outcome(answer)))
+            Ok(self.redact_outcome(resource_outcome(answer, context.reads)))
         })
     }
 
@@ -214,15 +218,20 @@ impl StepEntry for EntryRun<'_> {
 }
 
 /// A tool's answer as a step sees it.
-fn tool_outcome(answer: ToolResult) -> ActionOutcome {
+fn tool_outcome(answer: ToolResult, reads: &OutcomeReads) -> ActionOutcome {
     let text = answer.content.iter().filter_map(block_text).collect::<Vec<_>>().join("\n");
-    let shown = with_note(&text, answer.note.as_deref());
-    let value = json!({ "text": shown, "structured": answer.structured, "isError": answer.is_error });
-    let body = match answer.structured {
-        Some(structured) => action::OutcomeBody::Json(structured, text.clone()),
-        None => action::OutcomeBody::Text(text.clone()),
+    let value = match reads.has_fields() {
+        true => {
+            let shown = with_note(&text, answer.note.as_deref());
+            json!({ "text": shown, "structured": answer.structured, "isError": answer.is_error })
+        }
+        false => Value::Null,
     };
-    let failure = answer.is_error.then_some(text);
+    let failure = answer.is_error.then(|| text.clone());
+    let body = match answer.structured {
+        Some(structured) => action::OutcomeBody::Json(structured, text),
+        None => action::OutcomeBody::Text(text),
+    };
     ActionOutcome { failure, note: answer.note, ..ActionOutcome::success(value, body) }
 }
 
@@ -232,14 +241,14 @@ fn with_note(text: &str, note: Option<&str>) -> String {
 }
 
 /// A resource's first piece as a step sees it.
-fn resource_outcome(ResourceResult { contents, note, .. }: ResourceResult) -> ActionOutcome {
+fn resource_outcome(ResourceResult { contents, note, .. }: ResourceResult, reads: &OutcomeReads) -> ActionOutcome {
     let Some(first) = contents.into_iter().next() else {
         return ActionOutcome::success(Value::Null, action::OutcomeBody::None);
     };
     let says_json = first.mime_type.as_deref().is_some_and(|mime| mime.contains("json"));
     let outcome = match first.body {
         TextOrBlob::Text(text) => {
-            let shown = with_note(&text, note.as_deref());
+            let shown = reads.has_field("text").then(|| with_note(&text, note.as_deref()));
             let value = json!({ "text": shown, "blob": null, "mimeType": first.mime_type });
             let parsed = says_json.then(|| serde_json::from_str(&text).ok()).flatten();
             ActionOutcome::success(
@@ -252,7 +261,8 @@ fn resource_outcome(ResourceResult { contents, note, .. }: ResourceResult) -> Ac
         }
         TextOrBlob::Blob(blob) => {
             let bytes = STANDARD.decode(&blob).unwrap_or_default();
-            let value = json!({ "blob": blob, "mimeType": first.mime_type });
+            let value =
+                if reads.has_fields() { json!({ "blob": blob, "mimeType": first.mime_type }) } else { Value::Null };
             ActionOutcome::success(value, action::OutcomeBody::Bytes(bytes, first.mime_type.unwrap_or_default()))
         }
     };
@@ -312,7 +322,7 @@ impl CheckedRun {
     /// The run of an entry that is checked completely; `fingerprint` is the entry's digest.
     pub(super) fn into_plan(self, digest: u64, compiler: &Compiler<'_>) -> Option<RunPlan> {
         let mut plan = self.plan?;
-        plan.set_outcome_reads(&compiler.read_step_ids, digest);
+        plan.set_outcome_reads(&compiler.outcome_reads, digest);
         Some(plan)
     }
 }

@@ -194,10 +194,10 @@ impl CompiledPrompt {
         if let Some(plan) = &self.plan {
             let running = self.pack_context.run_plan(&self.listing.name, plan, &scope, catalog, &call);
             let ended = Box::pin(running).await.map_err(|error| with_roots_checkpoint(roots, error))?;
-            scope = ended.extend_scope(scope);
             if let Some(message) = ended.outcome.failure {
                 return Err(Refusal::new(RefusalKind::Internal, message).into());
             }
+            (scope, _) = ended.into_scope(scope);
         } else {
             call.ensure_not_resumed()?;
         }

@@ -309,7 +309,7 @@ fn bytes_block(bytes: &[u8], mime_type: &str) -> Option<ResultBlock> {
         Some("image" | "audio") => media_block(bytes, mime_type, BlockNotes::default()),
         // Bytes of no known type are text in another encoding more often than not.
         _ if mime_type == "application/octet-stream" => {
-            Some(ResultBlock::text(CapturedBytes::new(bytes.to_vec(), 0).to_display_text()))
+            Some(ResultBlock::text(CapturedBytes::new(bytes.to_vec(), 0).into_display_text()))
         }
         _ => Some(ResultBlock::Resource(blob_block(bytes, mime_type))),
     }
