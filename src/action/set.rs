@@ -73,8 +73,7 @@ impl SetAction {
         // A second time as a value, and as text.
         context.scope.budget().hold(memory_size(&all).saturating_mul(2))?;
         let text = all.to_string();
-        let value = if context.reads.has_fields() { all.clone() } else { Value::Null };
-        Ok(ActionOutcome::success(value, OutcomeBody::Json(all, text)))
+        Ok(ActionOutcome::success(all.clone(), OutcomeBody::Json(all, text)))
     }
 }
 

@@ -318,9 +318,9 @@ impl RunState {
         }
     }
 
-    /// Keeps the outcome of a step: its fields under its id where they are read, and its body as the last one.
+    /// Keeps the outcome of a step: its fields under its id, and its body as the last one.
     fn store_outcome(&mut self, step: &PlannedStep, mut outcome: ActionOutcome) {
-        if let Some(id) = step.id.as_ref().filter(|_| step.reads.has_fields()) {
+        if let Some(id) = &step.id {
             self.scope.set_step(id.clone(), std::mem::take(&mut outcome.value));
         }
         let size = outcome.memory_size();
