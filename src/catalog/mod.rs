@@ -274,7 +274,7 @@ impl Catalog {
         let Some(tool) = self.listed_tool(name) else {
             return Err(self.unknown_tool(name).into());
         };
-        let mut result = self.run_tool(name, arguments, call).await?;
+        let mut result = tool.call(arguments, self, call).await?;
         if let Some(note) = result.note.take() {
             result.content.push(ResultBlock::text(note));
             // Some clients show the model nothing else, and there the list would look whole.
@@ -290,31 +290,6 @@ impl Catalog {
         let near = nearest(name, listed).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         let message = format!("Unknown tool: {}{near}", truncate(name, MAX_SHOWN_NAME_CHARS));
         Refusal::new(RefusalKind::UnknownTool, message)
-    }
-
-    /// Calls a tool for a client or a step.
-    async fn run_tool(
-        &self,
-        name: &str,
-        arguments: Option<Object>,
-        call: &CallContext,
-    ) -> Result<ToolResult, CallError> {
-        let Some(tool) = self.tools.get(name) else {
-            return Err(self.unknown_tool(name).into());
-        };
-        let result = match tool.call(arguments, self, call).await {
-            Ok(result) => result,
-            Err(CallError::Refused(refusal)) if refusal.kind.is_tool_error() => return Ok(refusal.into()),
-            Err(error) => return Err(error),
-        };
-        match self.resolve_blocks(result.content, &tool.pack_context, call).await {
-            Ok(content) => {
-                let (structured, note, is_error) = (result.structured, result.note, result.is_error);
-                Ok(ToolResult { content, structured, note, is_error })
-            }
-            Err(CallError::Refused(refusal)) if refusal.kind != RefusalKind::Cancelled => Ok(refusal.into()),
-            Err(error) => Err(error),
-        }
     }
 
     /// Renders a prompt.

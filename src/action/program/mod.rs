@@ -99,21 +99,6 @@ impl PreparedCommand {
         self.command.env.push((name.to_owned(), value));
         Ok(())
     }
-
-    /// Runs it.
-    ///
-    /// # Errors
-    /// It could not be started, or did not end by itself.
-    async fn run(self, context: &StepContext<'_>) -> Result<ProgramOutput, ActionError> {
-        let PreparedCommand { command, arg_size } = self;
-        context.call.world.run_program(command).await.map_err(|error| match error {
-            WorldError::SpawnFailed { source, .. } if source.kind() == ErrorKind::ArgumentListTooLong => {
-                arg_size.total_too_long_error()
-            }
-            WorldError::BudgetExceeded(why) => output_limit_error(why),
-            other => other.into(),
-        })
-    }
 }
 
 impl ProgramOptions {
@@ -186,19 +171,26 @@ impl ProgramOptions {
     /// Runs a program, called `name` in messages, to its outcome.
     pub(super) async fn run(
         &self,
-        mut prepared: PreparedCommand,
+        PreparedCommand { mut command, arg_size }: PreparedCommand,
         name: &str,
         context: &StepContext<'_>,
     ) -> Result<ActionOutcome, ActionError> {
-        let client = context.entry.client();
+        let (world, client) = (&context.call.world, context.entry.client());
         let finished = match self.streams && client.wants_progress() {
             true => {
                 let latest = Arc::<LatestLine>::default();
-                prepared.command.latest_line = Some(latest.clone());
-                Box::pin(report_lines(&latest, client, prepared.run(context))).await?
+                command.latest_line = Some(latest.clone());
+                Box::pin(report_lines(&latest, client, world.run_program(command))).await
             }
-            false => prepared.run(context).await?,
+            false => world.run_program(command).await,
         };
+        let finished = finished.map_err(|error| match error {
+            WorldError::SpawnFailed { source, .. } if source.kind() == ErrorKind::ArgumentListTooLong => {
+                arg_size.total_too_long_error()
+            }
+            WorldError::BudgetExceeded(why) => output_limit_error(why),
+            other => other.into(),
+        })?;
         let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
         let budget = context.scope.budget();
         // As bytes, in the fields of the outcome, and as its body.

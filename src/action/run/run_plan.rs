@@ -243,11 +243,13 @@ impl RunPlan {
             PlanSteps::Single(action, reads) => {
                 let had_side_effects = action.has_side_effects();
                 self.marker.iter().for_each(CoverageMarker::hit);
-                run_single(action, &StepContext { reads, ..*context }).await.map(|outcome| RunOutcome {
-                    outcome,
-                    steps: None,
-                    had_side_effects,
-                })
+                // One that waited for the client goes on from its beginning.
+                let checkpoint = context.checkpoint.and_then(|checkpoint| checkpoint.inner.as_deref());
+                match run_action(action, &StepContext { checkpoint, reads, ..*context }).await {
+                    Ok(outcome) => Ok(RunOutcome { outcome, steps: None, had_side_effects }),
+                    Err(ActionError::InputRequired(pending)) => Err(nest_questions(*pending, Checkpoint::default())),
+                    Err(error) => Err(error),
+                }
             }
             PlanSteps::List(steps, reads) => {
                 let detach_after = self.detach_after.filter(|_| context.call.may_detach);
@@ -261,15 +263,6 @@ impl RunPlan {
         }
         ended
     }
-}
-
-/// Runs a single action, from its beginning if it waited for the client.
-async fn run_single(action: &Action, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
-    let checkpoint = context.checkpoint.and_then(|checkpoint| checkpoint.inner.as_deref());
-    run_action(action, &StepContext { checkpoint, ..*context }).await.map_err(|error| match error {
-        ActionError::InputRequired(pending) => nest_questions(*pending, Checkpoint::default()),
-        error => error,
-    })
 }
 
 /// Runs an action. What its templates and programs wrote ends with it, and its outcome is held until the call ends.

@@ -186,7 +186,10 @@ impl StepEntry for EntryRun<'_> {
     fn call_tool<'a>(&'a self, name: &'a str, arguments: Object, context: StepContext<'a>) -> EntryFuture<'a> {
         Box::pin(async move {
             let name = self.pack_context.prefix.qualify(name);
-            let answer = self.catalog.run_tool(&name, Some(arguments), &context.nested_call()?).await?;
+            let call = context.nested_call()?;
+            let tool =
+                self.catalog.tools.get(&*name).ok_or_else(|| CallError::from(self.catalog.unknown_tool(&name)))?;
+            let answer = tool.call(Some(arguments), self.catalog, &call).await?;
             Ok(self.redact_outcome(tool_outcome(answer, context.reads)))
         })
     }
