@@ -128,3 +128,37 @@ pub trait StepEntry: Send + Sync {
 
 /// The outcome of an entry as later steps see it.
 pub type EntryFuture<'a> = BoxFuture<'a, Result<ActionOutcome, ActionError>>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reads(paths: &[&str]) -> OutcomeReads {
+        let paths: Vec<Vec<String>> = paths.iter().map(|path| path.split('.').map(str::to_owned).collect()).collect();
+        OutcomeReads { fields: OutcomeReads::of(&["steps", "one"], &paths), stdout: false }
+    }
+
+    #[test]
+    fn fields_are_read_by_the_paths_that_name_them() {
+        for (paths, has_json, has_stdout, has_fields) in [
+            (&[][..], false, false, false),
+            (&["steps.two.json", "steps.two", "result"], false, false, false),
+            (&["steps.one.json.name", "steps.two"], true, false, true),
+            (&["steps.one.exit", "steps.one.stdout"], false, true, true),
+            (&["steps.one.json", "steps.one"], true, true, true),
+            (&["steps"], true, true, true),
+        ] {
+            let reads = reads(paths);
+            let found = (reads.has_field("json"), reads.has_field("stdout"), reads.has_fields());
+            assert_eq!(found, (has_json, has_stdout, has_fields), "{paths:?}");
+        }
+    }
+
+    /// An error shows how output begins that is not JSON, and `null` is told from that.
+    #[test]
+    fn text_is_read_for_json_that_is_not_there() {
+        let reads = reads(&["steps.one.json"]);
+        assert!(reads.has_text("stdout", None) && reads.has_text("stdout", Some(&Value::Null)));
+        assert!(!reads.has_text("stdout", Some(&Value::Bool(false))));
+    }
+}
