@@ -25,7 +25,7 @@ pub struct CallContext {
     pub budget: Budget,
     /// What the request holds of the memory that all callers share.
     pub memory: Arc<Reservation>,
-    /// The time that is left to it, of which waiting for the client takes nothing.
+    /// The time that is left to the run of its entry.
     pub time_left: Duration,
     /// Where to resume the entry, if it waited for the client.
     pub checkpoint: Option<Arc<Checkpoint>>,
