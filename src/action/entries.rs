@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{
-    ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ArgumentTemplates, ClientUse, EntryReference,
+    ActionError, ActionKind, ActionNode, ActionOutcome, ArgumentTemplates, ClientUse, EntryReference, StepContext,
 };
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
@@ -37,9 +37,9 @@ impl ActionKind for ToolAction {
         ClientUse::CallsEntry
     }
 
-    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         let arguments = self.0.render_arguments(context.scope)?;
-        context.run.entries.call_tool(&self.0.name, arguments, *context).await
+        context.entry.call_tool(&self.0.name, arguments, *context).await
     }
 }
 
@@ -65,11 +65,11 @@ impl ActionKind for PromptAction {
         ClientUse::CallsEntry
     }
 
-    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         let mut arguments = self.0.render_arguments(context.scope)?;
         // MCP has prompt arguments as strings.
         arguments.values_mut().for_each(|value| *value = value_to_text(value).into_owned().into());
-        context.run.entries.get_prompt(&self.0.name, arguments, *context).await
+        context.entry.get_prompt(&self.0.name, arguments, *context).await
     }
 }
 
@@ -95,9 +95,9 @@ impl ActionKind for ReadAction {
         ClientUse::CallsEntry
     }
 
-    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         let uri = self.0.render(context.scope)?.0;
-        context.run.entries.read_resource(&uri, *context).await
+        context.entry.read_resource(&uri, *context).await
     }
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome};
+use super::{ActionError, ActionKind, ActionNode, ActionOutcome, StepContext};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::template::{Template, TextSlot};
@@ -62,7 +62,7 @@ impl ActionKind for FailAction {
         Some(FailAction { message: compiler.template(&message, Exposure::Client)?, code })
     }
 
-    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         Err(ActionError::Message { message: self.message.render(context.scope)?.0, code: self.code })
     }
 }

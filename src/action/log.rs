@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, LogNotification};
+use super::{ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, LogNotification, StepContext};
 use crate::compile::{Compiler, Exposure, JsonTemplate, ShellVariableContext};
 use crate::diagnostic::Code;
 use crate::template::{Shape, Template, TextSlot};
@@ -103,13 +103,13 @@ impl ActionKind for LogAction {
         ClientUse::Logs
     }
 
-    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         let data = match &self.data {
             LogPayload::Text(text) => text.render(context.scope)?.0.into(),
             LogPayload::Json(data) => data.render(context.scope)?,
         };
-        let logger = self.logger.clone().unwrap_or_else(|| context.run.entry_name.to_owned());
-        context.run.client.log(LogNotification { level: self.level, logger, data }).await;
+        let logger = self.logger.clone().unwrap_or_else(|| context.entry.name().to_owned());
+        context.entry.client().log(LogNotification { level: self.level, logger, data }).await;
         Ok(ActionOutcome::empty())
     }
 }

@@ -21,13 +21,15 @@ use crate::template::Shape;
 use crate::yaml::{Location, Spanned};
 
 pub use ask::{DeclaredQuestion, DeclaredQuestionKind, ask_roots, is_roots_list};
+pub use context::call::CallContext;
 pub use context::checkpoint::{Checkpoint, PendingQuestions};
 pub use context::client::{
-    AskError, ChangeNotification, ClientCapability, ClientQuestion, ClientUse, LogNotification, McpClient, NoClient,
+    AskError, ChangeNotification, ClientCapability, ClientQuestion, ClientUse, LogNotification, McpClient,
     ProgressUpdate, QuestionKind, QuestionRound,
 };
-pub use context::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, RunContext};
-pub use context::pack_entries::{ArgumentTemplates, EntryFuture, EntryReference, PackEntries};
+pub use context::entry_reference::{ArgumentTemplates, EntryReference};
+pub use context::outcome::{ActionError, ActionOutcome, OutcomeBody};
+pub use context::step::{EntryFuture, OutcomeReads, StepContext, StepEntry};
 pub use csv::{CsvFault, CsvFields};
 pub use file::check_folder;
 pub use http::{check_connection, is_header_name, is_reserved_header};
@@ -98,7 +100,7 @@ pub trait ActionKind: Sized + Send + Sync {
     }
 
     /// Runs it.
-    fn execute(&self, context: &ActionContext<'_>) -> impl Future<Output = Result<ActionOutcome, ActionError>> + Send;
+    fn execute(&self, context: &StepContext<'_>) -> impl Future<Output = Result<ActionOutcome, ActionError>> + Send;
 }
 
 /// An action as written in a step.
@@ -245,7 +247,7 @@ macro_rules! actions {
             }
 
             /// Runs it.
-            pub async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+            pub async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
                 // Boxed each: the state of the largest one would be moved for every one.
                 match self { $(Action::$variant(action) => Box::pin(action.execute(context)).await,)+ }
             }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ChangeNotification, ClientUse, EntryReference,
+    ActionError, ActionKind, ActionNode, ActionOutcome, ChangeNotification, ClientUse, EntryReference, StepContext,
 };
 use crate::compile::{Compiler, Exposure, Grants};
 use crate::diagnostic::{Code, truncate};
@@ -87,8 +87,8 @@ impl ActionKind for NotifyAction {
         })
     }
 
-    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        context.run.client.notify(match self {
+    async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
+        context.entry.client().notify(match self {
             NotifyAction::List(kind) => ChangeNotification::ListChanged(*kind),
             NotifyAction::Resource(uri) => {
                 ChangeNotification::ResourceUpdated(check_notifiable(uri.render(context.scope)?.0, context)?)
@@ -110,8 +110,8 @@ fn check_list(node: &ActionNode<'_, NotifySpec>, compiler: &mut Compiler<'_>) ->
 }
 
 /// A pack may only notify of its own resources.
-fn check_notifiable(uri: String, context: &ActionContext<'_>) -> Result<String, ActionError> {
-    if context.run.entries.may_notify_of(&uri) {
+fn check_notifiable(uri: String, context: &StepContext<'_>) -> Result<String, ActionError> {
+    if context.entry.may_notify_of(&uri) {
         return Ok(uri);
     }
     Err(ActionError::message(format!(

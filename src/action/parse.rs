@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::context::outcome::{ActionError, OutcomeBody, parse_body};
+use super::context::outcome::{ActionError, ParsedOutput, parse_output};
 use super::csv::{CsvFault, CsvFields};
 use crate::budget::{self, Budget, BudgetExceeded, MAX_MEMORY, json_memory_size};
 use crate::world::CapturedBytes;
@@ -90,7 +90,7 @@ impl OutputFormat {
         }
     }
 
-    /// Parses output of which at most `limit` bytes are kept: its value, if any, and the body of the outcome.
+    /// Parses output of which at most `limit` bytes are kept.
     ///
     /// # Errors
     /// It is not of this format, or truncated, or the call ends.
@@ -99,15 +99,15 @@ impl OutputFormat {
         bytes: &CapturedBytes,
         mime_type: Option<&str>,
         limit: u64,
-    ) -> Result<(Option<Value>, OutcomeBody), ActionError> {
+    ) -> Result<ParsedOutput, ActionError> {
         let parse_items = match self {
-            OutputFormat::Detect => return parse_body(bytes, mime_type, false, limit),
-            OutputFormat::Unparsed => return Ok((None, OutcomeBody::Text(bytes.to_display_text()))),
+            OutputFormat::Detect => return parse_output(bytes, mime_type, false, limit),
+            OutputFormat::Unparsed => return Ok(ParsedOutput::Text),
             OutputFormat::JsonIfValid => {
-                let parsed = parse_body(bytes, mime_type, true, limit);
-                return parsed.or_else(|_| parse_body(bytes, mime_type, false, limit));
+                let parsed = parse_output(bytes, mime_type, true, limit);
+                return parsed.or_else(|_| parse_output(bytes, mime_type, false, limit));
             }
-            OutputFormat::Fixed(ParseFormat::Json) => return parse_body(bytes, mime_type, true, limit),
+            OutputFormat::Fixed(ParseFormat::Json) => return parse_output(bytes, mime_type, true, limit),
             OutputFormat::Fixed(ParseFormat::Jsonl) => parse_json_lines,
             OutputFormat::Fixed(ParseFormat::Csv) => parse_csv,
             OutputFormat::Fixed(ParseFormat::Lines) => parse_lines,
@@ -116,9 +116,7 @@ impl OutputFormat {
             return Err(ActionError::truncated("output", bytes, limit));
         }
         let text = bytes.text().ok_or_else(|| ActionError::message("invalid output: not UTF-8".to_owned()))?;
-        let list = Value::Array(parse_items(text)?);
-        let shown = list.to_string();
-        Ok((Some(list.clone()), OutcomeBody::Json(list, shown)))
+        parse_items(text).map(|items| ParsedOutput::List(Value::Array(items)))
     }
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, ProgressUpdate};
+use super::{ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, ProgressUpdate, StepContext};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::template::{JsonSlot, Scope, Shape, Template, TextSlot, value_to_text};
@@ -56,7 +56,7 @@ impl ActionKind for ProgressAction {
         ClientUse::ReportsProgress
     }
 
-    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         let progress = render_number(&self.progress, context.scope)?;
         if progress.is_none() {
             return Err(ActionError::message("invalid `progress`, expected a number".to_owned()));
@@ -69,7 +69,7 @@ impl ActionKind for ProgressAction {
             Some(message) => Some(message.render(context.scope)?.0),
             None => None,
         };
-        context.run.client.progress(ProgressUpdate { progress, total, message }).await;
+        context.entry.client().progress(ProgressUpdate { progress, total, message }).await;
         Ok(ActionOutcome::empty())
     }
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, OutcomeBody, SelectExpression};
+use super::{ActionError, ActionKind, ActionNode, ActionOutcome, OutcomeBody, SelectExpression, StepContext};
 use crate::budget::memory_size;
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
@@ -58,13 +58,13 @@ impl ActionKind for SetAction {
         })
     }
 
-    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         context.scope.budget().run(|| self.evaluate(context))?
     }
 }
 
 impl SetAction {
-    fn evaluate(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    fn evaluate(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         let mut all = Map::new();
         for (name, value) in &self.values {
             all.insert(name.clone(), value.evaluate(&format!("{}.{name}", self.path), context)?);
@@ -117,12 +117,12 @@ impl NamedValue {
     }
 
     /// The value of a path.
-    fn evaluate(&self, path: &str, context: &ActionContext<'_>) -> Result<Value, ActionError> {
+    fn evaluate(&self, path: &str, context: &StepContext<'_>) -> Result<Value, ActionError> {
         let value = self.template.render(context.scope)?;
         let Some(select) = &self.select else { return Ok(value) };
         let selected = select.apply(&value).map_err(|error| error.at_path(path))?;
         if let Some(hint) = select.hint(&value, &selected) {
-            context.run.world.hint_to_author(&format!("`select` of `{path}` in `{}`: {hint}", context.run.entry_name));
+            context.call.world.hint_to_author(&format!("`select` of `{path}` in `{}`: {hint}", context.entry.name()));
         }
         Ok(selected)
     }

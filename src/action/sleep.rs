@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome};
+use super::{ActionError, ActionKind, ActionNode, ActionOutcome, StepContext};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, one_line, truncate};
 use crate::template::{Shape, Template, TextSlot};
@@ -31,7 +31,7 @@ impl ActionKind for SleepAction {
         Some(SleepAction(template))
     }
 
-    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         let text = self.0.render(context.scope)?.0;
         let wanted = parse_duration(&text).ok_or_else(|| {
             let short = truncate(&text, 64);
@@ -40,10 +40,10 @@ impl ActionKind for SleepAction {
                 "invalid duration `{shown}`, expected a number and a unit, such as `250ms` or `10s`"
             ))
         })?;
-        let pause = if context.run.world.has_real_time() { wanted.min(context.timeout) } else { Duration::ZERO };
+        let pause = if context.call.world.has_real_time() { wanted.min(context.timeout) } else { Duration::ZERO };
         tokio::select! {
             biased;
-            () = context.run.cancel.cancelled() => return Err(WorldError::Cancelled.into()),
+            () = context.call.cancel().cancelled() => return Err(WorldError::Cancelled.into()),
             () = tokio::time::sleep(pause) => {}
         }
         if wanted > context.timeout {

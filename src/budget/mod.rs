@@ -135,6 +135,11 @@ impl Budget {
         self.call().outputs.caller()
     }
 
+    /// Ends the call when it is cancelled.
+    pub fn cancel(&self) -> &CancellationToken {
+        &self.call().cancel
+    }
+
     /// The waits for the client.
     pub fn client_wait(&self) -> &ClientWait {
         &self.call().client_wait

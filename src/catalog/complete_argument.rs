@@ -1,12 +1,13 @@
 //! Completes an argument of a prompt, or a variable of a resource template.
 
+use crate::action::CallContext;
 use crate::diagnostic::truncate;
 
 use super::complete::completion_rank::rank;
 use super::complete::{CompletionOwner, CompletionQuery, MAX_COMPLETION_VALUES, ResourceCompletion, work_size};
-use super::entry::{EntryContext, PackContext};
+use super::entry::PackContext;
 use super::resource::CompiledResource;
-use super::result::call_result::{CallContext, CompletionRequest, CompletionResult, CompletionTarget};
+use super::result::call_result::{CompletionRequest, CompletionResult, CompletionTarget};
 use super::result::refusal::{Refusal, RefusalKind};
 use super::{Catalog, MAX_SHOWN_NAME_CHARS, MAX_SHOWN_URI_CHARS};
 
@@ -44,10 +45,8 @@ impl Catalog {
     /// # Errors
     /// There is no such prompt, template or argument.
     pub async fn complete(&self, request: &CompletionRequest, call: &CallContext) -> Result<CompletionResult, Refusal> {
-        let budget = call.budget();
-        let entry_context = &EntryContext::new(call, self, &budget);
         let (argument, typed_text) = (request.argument.as_str(), request.value.as_str());
-        let query = CompletionQuery { argument, typed_text, other_arguments: &request.context, entry_context };
+        let query = CompletionQuery { argument, typed_text, other_arguments: &request.context, catalog: self, call };
         let is_short = typed_text.chars().nth(MAX_TYPED_CHARS).is_none();
         let (values, matching) = match &request.target {
             CompletionTarget::Prompt(name) => {
@@ -69,7 +68,7 @@ impl Catalog {
             values.truncate(MAX_COMPLETION_VALUES);
             CompletionResult { values, total: Some(total), has_more: total > MAX_COMPLETION_VALUES }
         };
-        Ok(budget.run_sized(work_size(&values), match_values).unwrap_or_default())
+        Ok(call.budget.run_sized(work_size(&values), match_values).unwrap_or_default())
     }
 
     /// The prompt of this name, which has this argument.

@@ -27,17 +27,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use tokio_util::sync::CancellationToken;
 
-use crate::action::{ListKind, McpClient, RunPlan};
+use crate::action::{CallContext, ListKind, McpClient, RunPlan};
+use crate::budget::Reservation;
 use crate::diagnostic::{nearest, truncate};
 use crate::redact::Redactor;
 use crate::template::{Template, UriSlot};
-use crate::world::TracePropagation;
+use crate::world::{RedactingWorld, TracePropagation, World};
 
-use entry::EntryContext;
 use inputs::Inputs;
 use listing::{Lists, Object, ServerInfo, ToolListing};
-use result::call_result::{CallContext, PromptResult, ResultBlock, ResultMessage, TaskPolicy, ToolResult};
+use result::call_result::{PromptResult, ResultBlock, ResultMessage, TaskPolicy, ToolResult};
 use result::refusal::{CallError, Refusal, RefusalKind};
 use routes::{Route, Routes};
 
@@ -250,6 +251,17 @@ impl Catalog {
         self.tools.values().any(|tool| tool.task.is_some())
     }
 
+    /// The context of a call by a client that `cancel` ends, whose actions happen in `world`: what these read is redacted
+    /// before anything sees it.
+    pub fn call_context(
+        &self,
+        cancel: CancellationToken,
+        world: &Arc<dyn World>,
+        memory: Arc<Reservation>,
+    ) -> CallContext {
+        CallContext::new(cancel, RedactingWorld::wrap(&self.redactor, world), memory)
+    }
+
     /// Calls a tool. Invalid arguments and failures are results for the model to read.
     ///
     /// # Errors
@@ -263,8 +275,7 @@ impl Catalog {
         let Some(tool) = self.listed_tool(name) else {
             return Err(self.unknown_tool(name).into());
         };
-        let budget = call.budget();
-        let mut result = self.run_tool(name, arguments, &EntryContext::new(call, self, &budget)).await?;
+        let mut result = tool.call(arguments, self, call).await?;
         if let Some(note) = result.note.take() {
             result.content.push(ResultBlock::text(note));
             // Some clients show the model nothing else, and there the list would look whole.
@@ -282,31 +293,6 @@ impl Catalog {
         Refusal::new(RefusalKind::UnknownTool, message)
     }
 
-    /// Calls a tool for a client or a step.
-    async fn run_tool(
-        &self,
-        name: &str,
-        arguments: Option<Object>,
-        entry_context: &EntryContext<'_>,
-    ) -> Result<ToolResult, CallError> {
-        let Some(tool) = self.tools.get(name) else {
-            return Err(self.unknown_tool(name).into());
-        };
-        let result = match tool.call(arguments, entry_context).await {
-            Ok(result) => result,
-            Err(CallError::Refused(refusal)) if refusal.kind.is_tool_error() => return Ok(refusal.into()),
-            Err(error) => return Err(error),
-        };
-        match self.resolve_blocks(result.content, &tool.pack_context, entry_context).await {
-            Ok(content) => {
-                let (structured, note, is_error) = (result.structured, result.note, result.is_error);
-                Ok(ToolResult { content, structured, note, is_error })
-            }
-            Err(CallError::Refused(refusal)) if refusal.kind != RefusalKind::Cancelled => Ok(refusal.into()),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Renders a prompt.
     ///
     /// # Errors
@@ -317,8 +303,7 @@ impl Catalog {
         arguments: Option<Object>,
         call: &CallContext,
     ) -> Result<PromptResult, CallError> {
-        let budget = call.budget();
-        let mut result = self.render_prompt(name, arguments, &EntryContext::new(call, self, &budget)).await?;
+        let mut result = self.render_prompt(name, arguments, call).await?;
         result.messages.retain(|message| !message.content.is_blank());
         Ok(result)
     }
@@ -328,16 +313,16 @@ impl Catalog {
         &self,
         name: &str,
         arguments: Option<Object>,
-        entry_context: &EntryContext<'_>,
+        call: &CallContext,
     ) -> Result<PromptResult, CallError> {
         let Some(prompt) = self.prompts.get(name) else {
             let message = format!("Unknown prompt: {}", truncate(name, MAX_SHOWN_NAME_CHARS));
             return Err(Refusal::new(RefusalKind::UnknownPrompt, message).into());
         };
-        let rendered = prompt.render(arguments, entry_context).await?;
+        let rendered = prompt.render(arguments, self, call).await?;
         let mut messages = Vec::with_capacity(rendered.len());
         for (role, made) in rendered {
-            let blocks = self.resolve_blocks(made, &prompt.pack_context, entry_context).await?;
+            let blocks = self.resolve_blocks(made, &prompt.pack_context, call).await?;
             messages.extend(blocks.into_iter().map(|content| ResultMessage { role, content }));
         }
         Ok(PromptResult { description: prompt.listing.description.clone(), messages })

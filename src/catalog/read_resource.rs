@@ -3,14 +3,15 @@
 use indexmap::IndexMap;
 use serde_json::json;
 
+use crate::action::CallContext;
 use crate::diagnostic::{one_line, truncate};
 use crate::uri::check_uri;
 
 use super::content::block::RenderedBlock;
-use super::entry::{EntryContext, PackContext};
+use super::entry::PackContext;
 use super::listing::{ResourceInfo, ResourceListing};
 use super::resource::{ReadBody, ReadOutcome};
-use super::result::call_result::{CallContext, EmbeddedBlock, ResourceResult, ResultBlock, ResultContents, TextOrBlob};
+use super::result::call_result::{EmbeddedBlock, ResourceResult, ResultBlock, ResultContents, TextOrBlob};
 use super::result::refusal::{CallError, Refusal, RefusalKind};
 use super::routes::Route;
 use super::{Catalog, MAX_SHOWN_URI_CHARS, MAX_URI_DATA_CHARS};
@@ -21,9 +22,7 @@ impl Catalog {
     /// # Errors
     /// The URI is invalid or unknown, its variables are invalid, or its content fails.
     pub async fn read_resource(&self, uri: &str, call: &CallContext) -> Result<ResourceResult, CallError> {
-        let budget = call.budget();
-        let entry_context = EntryContext::new(call, self, &budget);
-        let mut result = self.read_route(uri, self.routes.find(uri), &entry_context).await?;
+        let mut result = self.read_route(uri, self.routes.find(uri), call).await?;
         let note = result.note.take();
         result.contents.extend(note.map(|note| ResultContents::note(uri, note)));
         Ok(result)
@@ -33,21 +32,21 @@ impl Catalog {
         &self,
         uri: &str,
         route: Option<Route<'_>>,
-        entry_context: &EntryContext<'_>,
+        call: &CallContext,
     ) -> Result<ResourceResult, CallError> {
         let (resource, values) = match route {
             Some(Route::Skill(file)) => {
-                return Ok(file.read(uri, entry_context.budget)?);
+                return Ok(file.read(uri, &call.budget)?);
             }
             Some(Route::Resource(nth, values)) => (self.resources.get(nth), values),
             None => (None, IndexMap::new()),
         };
         let resource = resource.ok_or_else(|| no_resource_refusal(uri))?;
-        let ReadOutcome { body, note } = resource.read(uri, values, entry_context).await?;
+        let ReadOutcome { body, note } = resource.read(uri, values, self, call).await?;
         let contents = match body {
             ReadBody::Contents(contents) => vec![contents],
             ReadBody::Blocks(rendered) => {
-                let blocks = self.resolve_blocks(rendered, &resource.pack_context, entry_context).await?;
+                let blocks = self.resolve_blocks(rendered, &resource.pack_context, call).await?;
                 blocks_to_contents(uri, blocks)
             }
         };
@@ -64,10 +63,10 @@ impl Catalog {
         &self,
         uri: &str,
         pack_context: &PackContext,
-        entry_context: &EntryContext<'_>,
+        call: &CallContext,
     ) -> Result<ResourceResult, CallError> {
         let route = self.routes.find_in_pack(pack_context, uri);
-        self.read_route(uri, route, entry_context).await
+        self.read_route(uri, route, call).await
     }
 
     /// Blocks whose resources are read.
@@ -75,7 +74,7 @@ impl Catalog {
         &self,
         rendered: Vec<RenderedBlock>,
         pack_context: &PackContext,
-        entry_context: &EntryContext<'_>,
+        call: &CallContext,
     ) -> Result<Vec<ResultBlock>, CallError> {
         let mut blocks = Vec::with_capacity(rendered.len());
         for block in rendered {
@@ -83,7 +82,7 @@ impl Catalog {
                 RenderedBlock::Block(block) => blocks.push(block),
                 RenderedBlock::Link(link) => blocks.push(ResultBlock::ResourceLink(self.complete_link(*link))),
                 RenderedBlock::ServerResource { uri, notes } => {
-                    let embedding = entry_context.enter_nested()?;
+                    let embedding = call.nested()?;
                     let read = Box::pin(self.read_for_pack(&uri, pack_context, &embedding)).await;
                     let ResourceResult { contents, note, .. } =
                         read.map_err(|error| reject_embedded_question(&uri, error))?;

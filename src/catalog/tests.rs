@@ -19,9 +19,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::result::call_result::{CallContext, CompletionRequest, CompletionTarget, ToolResult};
+use super::result::call_result::{CompletionRequest, CompletionTarget, ToolResult};
 use super::result::refusal::{CallError, Refusal};
 use super::{BuildOutcome, Catalog, build};
+use crate::action::CallContext;
 use crate::diagnostic::render_lines;
 use crate::files::Folder;
 use crate::load::{EnvSource, ManifestLocation, load};
@@ -75,7 +76,7 @@ impl CatalogFixture {
     }
 
     fn call_context(&self) -> CallContext {
-        CallContext::new(CancellationToken::new(), self.world.clone())
+        self.catalog.call_context(CancellationToken::new(), &self.world, Arc::default())
     }
 
     fn call(&self, tool: &str, arguments: Value) -> ToolResult {

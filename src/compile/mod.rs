@@ -56,8 +56,8 @@ pub struct Compiler<'a> {
     pub scope_shape: ScopeShape,
     /// What is known of the arguments in scope.
     pub arguments: ArgumentScope,
-    /// The steps whose results templates read, in order; `None` for all steps.
-    pub read_step_ids: Vec<Option<String>>,
+    /// The paths that read outcomes, in order: each begins with `steps` or `result`.
+    pub outcome_reads: Vec<Vec<String>>,
 }
 
 /// What is known of the arguments of an entry, by their names.
@@ -99,7 +99,7 @@ impl<'a> Compiler<'a> {
             base,
             scope_shape: ScopeShape::new(),
             arguments: ArgumentScope::default(),
-            read_step_ids: Vec::new(),
+            outcome_reads: Vec::new(),
         }
     }
 
@@ -134,10 +134,15 @@ impl<'a> Compiler<'a> {
         result
     }
 
-    /// Records the steps that paths read.
-    pub fn record_steps(&mut self, paths: &[Vec<String>]) {
-        let steps = paths.iter().filter(|path| path.first().is_some_and(|head| head == "steps"));
-        self.read_step_ids.extend(steps.map(|path| path.get(1).cloned()));
+    /// Records the outcomes that paths read.
+    pub fn record_outcome_reads(&mut self, paths: &[Vec<String>]) {
+        let of_outcomes = |path: &&Vec<String>| path.first().is_some_and(|head| head == "steps" || head == "result");
+        self.outcome_reads.extend(paths.iter().filter(of_outcomes).cloned());
+    }
+
+    /// Records that every outcome is read: what a selection picks only shows when it is applied.
+    pub fn record_all_outcome_reads(&mut self) {
+        self.outcome_reads.extend([vec!["steps".to_owned()], vec!["result".to_owned()]]);
     }
 
     /// The location of a key of the map at `at`, or that of the map.

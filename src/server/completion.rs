@@ -1,22 +1,13 @@
 //! `completion/complete`.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
-use rmcp::model::{CompleteRequestParams, CompletionInfo, ErrorData, Reference};
-use serde::Serialize;
+use rmcp::model::{CompleteRequestParams, ErrorData, Reference};
 
-use crate::catalog::result::call_result::{CompletionRequest, CompletionResult, CompletionTarget};
+use crate::catalog::result::call_result::{CompletionRequest, CompletionTarget};
 
-use super::{
-    ConnectionHandler, client_rate_limit::RequestCost, error, request::McpRequest, snapshot::ResultNotes, version_keys,
-};
-
-/// The result of `completion/complete`.
-#[derive(Serialize)]
-struct CompleteResult<'a> {
-    #[serde(flatten)]
-    notes: ResultNotes<'a>,
-    completion: CompletionResult,
-}
+use super::{ConnectionHandler, client_rate_limit::RequestCost, error, request::McpRequest, version_keys};
 
 pub(crate) async fn complete(
     server: &ConnectionHandler,
@@ -25,21 +16,17 @@ pub(crate) async fn complete(
 ) -> Result<Bytes, ErrorData> {
     let (snapshot, version) = (&request.snapshot, request.version);
     server.rate_limiter(version).take(RequestCost::Completion).map_err(error::rate_limited)?;
-    let completion = completion_request(params)?;
-    if snapshot.catalog.completion_runs_actions(&completion) {
+    let asked = completion_request(params)?;
+    if snapshot.catalog.completion_runs_actions(&asked) {
         server.charge_call(version, true).map_err(error::rate_limited)?;
     }
-    let call = server.call_context(request);
-    let completions = server
-        .run(&call.cancel, Box::pin(async { Ok(snapshot.catalog.complete(&completion, &call).await?) }))
+    let call = server.call_context(request, request.cancel.child_token());
+    let completion = server
+        .run(call.cancel(), Box::pin(async { Ok(snapshot.catalog.complete(&asked, &call).await?) }))
         .await
         .map_err(|error| error::refusal_error(error.into_refusal()))?;
-    let has_more = completions.has_more || completions.values.len() > CompletionInfo::MAX_VALUES;
-    let mut values = completions.values;
-    values.truncate(CompletionInfo::MAX_VALUES);
-    let completion = CompletionResult { values, has_more, ..completions };
-    let result = CompleteResult { notes: snapshot.result_notes(version), completion };
-    version_keys::to_json(&result, version, &[])
+    let content = BTreeMap::from([("completion", completion)]);
+    version_keys::result_to_json(snapshot.result_notes(version), content, version, &[])
 }
 
 fn completion_request(params: CompleteRequestParams) -> Result<CompletionRequest, ErrorData> {

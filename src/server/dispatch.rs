@@ -85,7 +85,7 @@ impl ConnectionHandler {
         (message, request)
     }
 
-    /// Answers a request, and counts the answer until it is delivered.
+    /// Answers a request without secrets, and counts the answer until it is delivered.
     async fn answer(&self, message: ClientRequest, request: McpRequest) -> OutgoingMessage {
         let mut observed = self.observe(&message, &request);
         let outcome = self.answer_in_version(message, &request).await;
@@ -94,6 +94,7 @@ impl ConnectionHandler {
             Ok(result) => OutgoingMessage::result(request.id.clone(), &result),
             Err(error) => OutgoingMessage::error(Some(request.id.clone()), &error),
         };
+        let answer = answer.redact(self.shared_server.redactors());
         match request.reservation.try_resize(answer.bytes()) {
             Ok(()) => answer,
             Err(busy) => OutgoingMessage::error(Some(request.id), &ErrorData::internal_error(busy.to_string(), None)),

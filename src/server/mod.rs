@@ -61,7 +61,7 @@ pub(crate) use request::IncomingRequest;
 pub use shared_server::{ServeOptions, SharedServer};
 pub(crate) use untyped_request::params_error;
 
-use crate::catalog::result::call_result::CallContext;
+use crate::action::CallContext;
 use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
 use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
@@ -131,18 +131,16 @@ impl ConnectionHandler {
         tokio::time::sleep(STOP_GRACE).await;
     }
 
-    fn call_context(&self, request: &McpRequest) -> CallContext {
+    /// The context of a call that `cancel` ends, without its client.
+    fn call_context(&self, request: &McpRequest, cancel: CancellationToken) -> CallContext {
         let served = &request.snapshot;
         let meta_text = |key: &str| request.meta.get(key).and_then(Value::as_str);
         let propagation = served.catalog.trace_propagation();
         let trace = TraceContext::new(meta_text("traceparent"))
             .with_tracestate(meta_text("tracestate").filter(|_| propagation.tracestate))
             .with_baggage(meta_text("baggage").filter(|_| propagation.baggage));
-        let world = log_actions(served.catalog.redactor(), self.shared_server.world());
-        CallContext {
-            memory: request.reservation.clone(),
-            ..CallContext::new(request.cancel.child_token(), trace.wrap(world))
-        }
+        let world = trace.wrap(log_actions(served.catalog.redactor(), self.shared_server.world()));
+        served.catalog.call_context(cancel, &world, request.reservation.clone())
     }
 
     /// Charges a request to the rate limit of its client, or returns how long to wait.

@@ -8,6 +8,9 @@ use rmcp::model::{
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::budget::block_if_large_with_secrets;
+use crate::redact::Redactors;
+
 /// A message in its JSON.
 #[derive(Debug, Clone)]
 pub(crate) struct OutgoingMessage {
@@ -115,6 +118,16 @@ impl OutgoingMessage {
         };
         let message: ServerJsonRpcMessage = JsonRpcMessage::notification(notification);
         OutgoingMessage { json: encode(&message), kind }
+    }
+
+    /// The message without secrets.
+    #[must_use]
+    pub(crate) fn redact(self, redactors: &Redactors) -> OutgoingMessage {
+        if redactors.is_empty() {
+            return self;
+        }
+        let json = block_if_large_with_secrets(self.bytes(), || redactors.redact_message(self.json.into()));
+        OutgoingMessage { json: json.into(), kind: self.kind }
     }
 
     /// The request that it answers.

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::action::AskError;
+use crate::redact::Redactors;
 
 use super::outgoing::OutgoingMessage;
 
@@ -28,18 +29,23 @@ type Answer = Result<Value, ErrorData>;
 /// The client of one connection.
 pub(crate) struct Peer {
     sink: Arc<dyn MessageSink>,
+    redactors: Redactors,
     last_id: AtomicI64,
     questions: Mutex<HashMap<RequestId, oneshot::Sender<Answer>>>,
 }
 
 impl Peer {
-    pub(crate) fn new(sink: Arc<dyn MessageSink>) -> Arc<Peer> {
-        Arc::new(Peer { sink, last_id: AtomicI64::new(-1), questions: Mutex::default() })
+    pub(crate) fn new(sink: Arc<dyn MessageSink>, redactors: Redactors) -> Arc<Peer> {
+        Arc::new(Peer { sink, redactors, last_id: AtomicI64::new(-1), questions: Mutex::default() })
+    }
+
+    fn send(&self, message: OutgoingMessage) -> Option<BoxFuture<'static, ()>> {
+        self.sink.send(message.redact(&self.redactors))
     }
 
     /// Sends a notification, and waits while the client does not read.
     pub(crate) async fn notify(&self, notification: impl Into<ServerNotification>) {
-        if let Some(delayed) = self.sink.send(OutgoingMessage::notification(notification.into())) {
+        if let Some(delayed) = self.send(OutgoingMessage::notification(notification.into())) {
             delayed.await;
         }
     }
@@ -60,7 +66,7 @@ impl Peer {
         let (sender, answer) = oneshot::channel();
         self.questions.lock().insert(id.clone(), sender);
         let mut question = PendingQuestion { peer: self.clone(), id: Some(id.clone()), reason: "call cancelled" };
-        if let Some(delayed) = self.sink.send(OutgoingMessage::question(id, method, params, Some(origin))) {
+        if let Some(delayed) = self.send(OutgoingMessage::question(id, method, params, Some(origin))) {
             delayed.await;
         }
         tokio::select! {
@@ -101,7 +107,7 @@ impl Drop for PendingQuestion {
         self.peer.questions.lock().remove(&id);
         let params = CancelledNotificationParam::new(Some(id), Some(self.reason.to_owned()));
         let taken_back = ServerNotification::CancelledNotification(CancelledNotification::new(params));
-        if let Some(delayed) = self.peer.sink.send(OutgoingMessage::notification(taken_back)) {
+        if let Some(delayed) = self.peer.send(OutgoingMessage::notification(taken_back)) {
             tokio::spawn(delayed);
         }
     }

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use rmcp::model::{ErrorData, GetPromptRequestParams};
-use serde::Serialize;
 
-use crate::catalog::result::call_result::{CallContext, PromptResult, ResultMessage};
+use crate::action::CallContext;
+use crate::catalog::result::call_result::{PromptResult, ResultMessage};
 
 use super::{
     ConnectionHandler,
@@ -13,18 +13,8 @@ use super::{
     error,
     request::McpRequest,
     run_call::{CallOutcome, EntryCall},
-    snapshot::ResultNotes,
     version_keys::{self, Place},
 };
-
-/// The result of `prompts/get`.
-#[derive(Serialize)]
-struct GetResult<'a> {
-    #[serde(flatten)]
-    notes: ResultNotes<'a>,
-    #[serde(flatten)]
-    answer: &'a PromptResult,
-}
 
 pub(crate) async fn get(
     server: &ConnectionHandler,
@@ -40,8 +30,8 @@ pub(crate) async fn get(
             ..message
         });
         answer.messages = adapted.collect();
-        let result = GetResult { notes: request.snapshot.result_notes(version), answer: &answer };
-        version_keys::to_json(&result, version, &[("messages", Place::Message)])
+        let notes = request.snapshot.result_notes(version);
+        version_keys::result_to_json(notes, answer, version, &[("messages", Place::Message)])
     })
 }
 

@@ -1,11 +1,13 @@
 //! `resources/read`.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use rmcp::model::{ErrorData, ReadResourceRequestParams};
-use serde::Serialize;
 
-use crate::catalog::result::call_result::{CallContext, ResourceResult, ResultContents};
+use crate::action::CallContext;
+use crate::catalog::result::call_result::ResourceResult;
 
 use super::{
     ConnectionHandler,
@@ -13,17 +15,9 @@ use super::{
     error,
     request::McpRequest,
     run_call::{CallOutcome, EntryCall},
-    snapshot::{self, ResultNotes},
+    snapshot,
     version_keys::{self, Place},
 };
-
-/// The result of `resources/read`.
-#[derive(Serialize)]
-struct ReadResult<'a> {
-    #[serde(flatten)]
-    notes: ResultNotes<'a>,
-    contents: &'a [ResultContents],
-}
 
 pub(crate) async fn read(
     server: &ConnectionHandler,
@@ -38,8 +32,8 @@ pub(crate) async fn read(
             notes.ttl_ms = answer.ttl_ms.or(notes.ttl_ms);
             notes.cache_scope = answer.cache_scope.map(snapshot::cache_scope).or(notes.cache_scope);
         }
-        let result = ReadResult { notes, contents: &answer.contents };
-        version_keys::to_json(&result, version, &[("contents", Place::Contents)])
+        let content = BTreeMap::from([("contents", answer.contents)]);
+        version_keys::result_to_json(notes, content, version, &[("contents", Place::Contents)])
     })
 }
 

@@ -11,10 +11,9 @@ use rmcp::model::{ErrorCode, ErrorData, InputRequests, InputRequiredResult, Inpu
 use serde_json::Value;
 
 use crate::{
-    action::{Checkpoint, PendingQuestions},
+    action::{CallContext, Checkpoint, PendingQuestions},
     catalog::{
         listing::Object,
-        result::call_result::CallContext,
         result::refusal::{CallError, Refusal, RefusalKind},
     },
     digest::sha256,
@@ -85,9 +84,9 @@ impl ConnectionHandler {
         let is_plain = !request.snapshot.uses_client && !has_heartbeat && !entry_call.may_detach;
         if is_plain && entry_call.state.is_none() {
             let log = CallLog::start(entry_call.target, entry_call.arguments.as_ref(), &request.snapshot.catalog);
-            let fresh_call = self.call_context(request);
-            let cancel = fresh_call.cancel.clone();
-            let outcome = self.run(&cancel, call(entry_call.arguments, fresh_call)).await;
+            let context = self.call_context(request, request.cancel.child_token());
+            let cancel = context.cancel().clone();
+            let outcome = self.run(&cancel, call(entry_call.arguments, context)).await;
             log.finish(&outcome);
             return outcome.map(CallOutcome::Done).map_err(|error| refuse(error.into_refusal()));
         }
@@ -107,25 +106,30 @@ impl ConnectionHandler {
             let server = &request.snapshot.catalog.server().name;
             let binding = || state_binding(&[server, target.method, target.name], arguments.as_ref());
             let checkpoint = match &state {
-                Some(state) => Some(self.open_state(state, &binding())?),
+                Some(state) => Some(Arc::new(self.open_state(state, &binding())?)),
                 None => None,
             };
             let log = CallLog::start(target, arguments.as_ref(), &request.snapshot.catalog);
             let answers = responses.map(|answers| answers.into_iter().collect());
-            let mut fresh_call = self.call_context(request);
-            let cancel = fresh_call.cancel.clone();
+            let cancel = request.cancel.child_token();
             let client = RequestClient::new(self, request, answers).until(cancel.clone());
             let client = Arc::new(client);
-            fresh_call.client = Some(client.clone());
-            fresh_call.may_detach = may_detach;
-            let resumed = CallContext { checkpoint: checkpoint.clone(), ..fresh_call.clone() };
-            let mut outcome = client.with_heartbeat(self.run(&cancel, call(arguments.clone(), resumed))).await;
+            let run = |checkpoint| {
+                let context = CallContext {
+                    client: Some(client.clone()),
+                    checkpoint,
+                    may_detach,
+                    ..self.call_context(request, cancel.clone())
+                };
+                client.with_heartbeat(self.run(&cancel, call(arguments.clone(), context)))
+            };
+            let mut outcome = run(checkpoint.clone()).await;
             // Nothing was done that must not be done twice, so the call begins again.
             let kind = outcome.as_ref().err().and_then(CallError::refusal_kind);
             let entry_changed = kind == Some(RefusalKind::EntryChanged);
             if entry_changed && checkpoint.is_some_and(|checkpoint| !checkpoint.any_side_effects()) {
                 client.forget_answers();
-                outcome = client.with_heartbeat(self.run(&cancel, call(arguments.clone(), fresh_call))).await;
+                outcome = run(None).await;
             }
             client.flush_pending_update().await;
             log.finish(&outcome);

@@ -181,7 +181,7 @@ impl SharedServer {
         Arc::new(ConnectionHandler {
             shared_server: self.clone(),
             session: Arc::default(),
-            peer: Peer::new(sink),
+            peer: Peer::new(sink, self.inner.redactors.clone()),
             outlives_request,
             client: OnceLock::new(),
             stop,

@@ -1,28 +1,19 @@
 //! `skills/get` and `resources/directory/read`: the skills extension.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use rmcp::model::{ErrorData, ReadResourceDirectoryRequestParams, skill_name_from_uri};
-use serde::Serialize;
 use serde_json::json;
 
-use crate::catalog::listing::SkillListing;
 use crate::diagnostic::truncate;
 use crate::uri::normalize_uri;
 
 use super::{
     list_pages::{list_fingerprint, page_range, write_entries},
     request::McpRequest,
-    snapshot::ResultNotes,
     version_keys::{self, Place},
 };
-
-/// The result of `skills/get`.
-#[derive(Serialize)]
-struct GetResult<'a> {
-    #[serde(flatten)]
-    notes: ResultNotes<'a>,
-    skill: &'a SkillListing,
-}
 
 pub(crate) fn get(uri: &str, request: &McpRequest) -> Result<Bytes, ErrorData> {
     let (snapshot, version) = (&request.snapshot, request.version);
@@ -35,8 +26,8 @@ pub(crate) fn get(uri: &str, request: &McpRequest) -> Result<Bytes, ErrorData> {
         let message = format!("unknown skill: {}", truncate(uri, 256));
         return Err(ErrorData::invalid_params(message, Some(json!({ "uri": truncate(uri, 4096) }))));
     };
-    let result = GetResult { notes: snapshot.cached_result_notes(version), skill };
-    version_keys::to_json(&result, version, &[("skill", Place::Skill)])
+    let content = BTreeMap::from([("skill", skill)]);
+    version_keys::result_to_json(snapshot.cached_result_notes(version), content, version, &[("skill", Place::Skill)])
 }
 
 pub(crate) fn read_directory(

@@ -1,7 +1,7 @@
 //! One catalog as it is served: lists and capabilities in protocol types, built once.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
 };
@@ -21,6 +21,7 @@ use super::{
     capability::{self, CapabilityKind, ChangeCapabilities, DeclaredCapabilities},
     list_pages::ListPages,
     output_shape::{self, OutputShape},
+    version_keys,
 };
 
 /// What one request sees of the server, from its beginning to its end.
@@ -65,16 +66,6 @@ pub(crate) struct ResultNotes<'a> {
     pub(crate) ttl_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cache_scope: Option<CacheScope>,
-}
-
-/// The result for a list without its entries.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ListHead<'a> {
-    #[serde(flatten)]
-    notes: ResultNotes<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_cursor: Option<&'a str>,
 }
 
 /// A message for every session.
@@ -196,8 +187,9 @@ impl CatalogSnapshot {
 
     /// The result for a list: some of its entries, which are a JSON array.
     pub(crate) fn list_result(&self, key: &str, entries: &[u8], next: Option<&str>, version: SpecVersion) -> Bytes {
-        let head = ListHead { notes: self.cached_result_notes(version), next_cursor: next };
-        let mut json = serde_json::to_vec(&head).unwrap_or_default();
+        let head = BTreeMap::from_iter(next.map(|next| ("nextCursor", next)));
+        let head = version_keys::result_to_json(self.cached_result_notes(version), head, version, &[]);
+        let mut json = Vec::from(head.unwrap_or_default());
         // The array follows the members of the head.
         json.pop();
         let comma = if json.len() > 1 { "," } else { "" };

@@ -20,13 +20,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     action::{
-        AskError, ChangeNotification, Checkpoint, ClientCapability, ClientQuestion, LogNotification, McpClient,
-        ProgressUpdate, QuestionKind, QuestionRound,
+        AskError, CallContext, ChangeNotification, Checkpoint, ClientCapability, ClientQuestion, LogNotification,
+        McpClient, ProgressUpdate, QuestionKind, QuestionRound,
     },
     budget::serialized_size,
     catalog::{
         listing::Object,
-        result::call_result::{CallContext, TaskPolicy, ToolResult},
+        result::call_result::{TaskPolicy, ToolResult},
         result::refusal::{CallError, Refusal, RefusalKind},
     },
     diagnostic::truncate,
@@ -95,7 +95,7 @@ pub(crate) fn start_task(
     let ttl = task_call.ttl();
     let (shared_server, snapshot) = (server.shared_server.clone(), request.snapshot.clone());
     // With the trace of the request, which the task belongs to.
-    let mut call = server.call_context(request);
+    let mut call = server.call_context(request, CancellationToken::new());
     let owner = request.reservation.caller().clone();
     call.memory = Arc::new(owner.reserve(0));
     let capabilities = request.client_capabilities();
@@ -126,9 +126,8 @@ async fn run_task(
     let ttl = task_call.ttl();
     let TaskCall { name, arguments, checkpoint, .. } = task_call;
     let _running = shared_server.start_call();
-    let cancel = CancellationToken::new();
     let task_client = Arc::new(task_client);
-    let call = CallContext { client: Some(task_client.clone()), cancel: cancel.clone(), checkpoint, ..call };
+    let call = CallContext { client: Some(task_client.clone()), checkpoint: checkpoint.map(Arc::new), ..call };
     let runs_actions = snapshot.catalog.tool_runs_actions(&name);
     let target = CallTarget { method: "tools/call", name: &name, runs_actions };
     let log = CallLog::start(target, arguments.as_ref(), &snapshot.catalog);
@@ -139,7 +138,7 @@ async fn run_task(
         biased;
         outcome = &mut answer => outcome,
         exit = wait_for_end(&task_client.context, &stop, ttl) => {
-            cancel.cancel();
+            call.cancel().cancel();
             let _ = tokio::time::timeout(CANCEL_GRACE, answer).await;
             if let TaskExit::Error(error) = &exit {
                 log.fail(&error.message);

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use rmcp::model::{CallToolRequestParams, ErrorCode, ErrorData};
-use serde::Serialize;
 
-use crate::catalog::result::call_result::{CallContext, ToolResult};
+use crate::action::CallContext;
+use crate::catalog::result::call_result::ToolResult;
 use crate::spec_version::SpecVersion;
 
 use super::{
@@ -17,7 +17,7 @@ use super::{
     error, output_shape,
     request::McpRequest,
     run_call::{CallOutcome, EntryCall},
-    snapshot::{CatalogSnapshot, ResultNotes},
+    snapshot::CatalogSnapshot,
     tasks::{self, TaskCall},
     tool_search,
     version_keys::{self, Place},
@@ -85,15 +85,6 @@ fn error_response(error: ErrorData, name: &str, request: &McpRequest) -> Result<
     Err(error)
 }
 
-/// The result of a call of a tool.
-#[derive(Serialize)]
-struct CallResult<'a> {
-    #[serde(flatten)]
-    notes: ResultNotes<'a>,
-    #[serde(flatten)]
-    answer: &'a ToolResult,
-}
-
 /// A tool's answer in the words of the version.
 pub(crate) fn tool_result(
     mut answer: ToolResult,
@@ -109,6 +100,5 @@ pub(crate) fn tool_result(
         }
         _ => None,
     };
-    let result = CallResult { notes: snapshot.result_notes(version), answer: &answer };
-    version_keys::to_json(&result, version, &[("content", Place::Block)])
+    version_keys::result_to_json(snapshot.result_notes(version), answer, version, &[("content", Place::Block)])
 }

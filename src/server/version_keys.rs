@@ -11,6 +11,8 @@ use crate::catalog::{
 };
 use crate::spec_version::SpecVersion;
 
+use super::snapshot::ResultNotes;
+
 /// What keys are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -80,6 +82,25 @@ impl Place {
         keys.map(|(.., since)| *since).all(|since| since <= version)
             && inner.map(|(.., place)| *place).chain(link).all(|place| place.is_whole_in(version))
     }
+}
+
+/// A result: what it has beside its content, and that.
+#[derive(Serialize)]
+struct NotesAndContent<'a, C> {
+    #[serde(flatten)]
+    notes: ResultNotes<'a>,
+    #[serde(flatten)]
+    content: C,
+}
+
+/// The JSON of a result of notes and content, whose parts under these keys have the keys that a version knows.
+pub(crate) fn result_to_json(
+    notes: ResultNotes<'_>,
+    content: impl Serialize,
+    version: SpecVersion,
+    parts: &[(&str, Place)],
+) -> Result<Bytes, ErrorData> {
+    to_json(&NotesAndContent { notes, content }, version, parts)
 }
 
 /// The JSON of a result, whose parts under these keys have the keys that a version knows.

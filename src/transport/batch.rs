@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use rmcp::model::RequestId;
+use rmcp::model::{ErrorData, RequestId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -51,7 +51,10 @@ impl OpenBatch {
     fn add_response(&mut self, response: OutgoingMessage, reservation: &Arc<Reservation>) {
         let kept = match self.keep(reservation) {
             Ok(()) => response,
-            Err(message) => MessageError::busy(response.answered_request().cloned(), message).into_message(),
+            Err(message) => {
+                let id = response.answered_request().cloned();
+                OutgoingMessage::error(id, &ErrorData::internal_error(message, None))
+            }
         };
         self.responses.push(kept);
     }
@@ -84,13 +87,12 @@ pub(super) enum AnswerRoute {
 impl Batches {
     /// Takes in a batch: the requests in it, and the errors of what was none. Returns its number, unless nothing
     /// in it wants an answer.
-    pub(super) fn begin(&mut self, requests: &[RequestId], errors: Vec<MessageError>) -> Option<u64> {
-        if requests.is_empty() && errors.is_empty() {
+    pub(super) fn begin(&mut self, requests: &[RequestId], responses: Vec<OutgoingMessage>) -> Option<u64> {
+        if requests.is_empty() && responses.is_empty() {
             return None;
         }
         self.last_number += 1;
         self.batch_of_request.extend(requests.iter().map(|id| (id.clone(), self.last_number)));
-        let responses = errors.into_iter().map(MessageError::into_message).collect();
         self.open
             .insert(self.last_number, OpenBatch { pending_count: requests.len(), responses, ..OpenBatch::default() });
         Some(self.last_number)

@@ -11,6 +11,7 @@ use rmcp::model::{
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
 
+use crate::redact::Redactors;
 use crate::server::{Method, OutgoingMessage};
 
 use super::length_limits;
@@ -40,9 +41,14 @@ impl MessageError {
         MessageError { id: None, code: ErrorCode::PARSE_ERROR, message: message.into() }
     }
 
-    /// The same as it is written.
-    pub(super) fn into_message(self) -> OutgoingMessage {
-        OutgoingMessage::error(self.id, &ErrorData::new(self.code, self.message, None))
+    /// The same as it is written: without secrets, as it may repeat what it is about.
+    pub(super) fn into_message(self, redactors: &Redactors) -> OutgoingMessage {
+        OutgoingMessage::error(self.id, &ErrorData::new(self.code, self.message, None)).redact(redactors)
+    }
+
+    /// The head of an HTTP request contradicts its message.
+    pub(super) fn header_mismatch(id: Option<RequestId>, message: String) -> MessageError {
+        MessageError { id, code: ErrorCode::HEADER_MISMATCH, message: message.into() }
     }
 
     pub(super) fn invalid_request(id: Option<RequestId>, message: impl Into<Cow<'static, str>>) -> MessageError {

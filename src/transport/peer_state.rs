@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Caller, CallerKind, MemoryPool, Reservation, block_if_large};
 use crate::diagnostic::bytes_without_byte_order_mark;
+use crate::redact::Redactors;
 use crate::server::{IncomingRequest, OutgoingMessage, SharedServer};
 use crate::spec_version::SpecVersion;
 
@@ -24,6 +25,7 @@ pub(super) struct PeerState {
     caller: Arc<Caller>,
     pending: PendingRequests,
     batches: Batches,
+    redactors: Redactors,
 }
 
 /// What the handler is to see of what a peer has sent.
@@ -103,11 +105,17 @@ impl PeerState {
             caller: shared_server.new_caller(kind),
             pending: PendingRequests::default(),
             batches: Batches::default(),
+            redactors: shared_server.redactors().clone(),
         }
     }
 
     pub(super) fn pending(&self) -> &PendingRequests {
         &self.pending
+    }
+
+    /// Hides secrets in what the peer is told.
+    pub(super) fn redactors(&self) -> &Redactors {
+        &self.redactors
     }
 
     pub(super) fn caller(&self) -> &Arc<Caller> {
@@ -167,7 +175,7 @@ impl PeerState {
                     }
                     inbox.extend(message);
                 }
-                Err(error) => errors.push(error),
+                Err(error) => errors.push(error.into_message(&self.redactors)),
             }
             // A batch does not wait for what it cancels itself.
             for id in outcome.cancelled.get(before..).unwrap_or_default() {
@@ -307,7 +315,7 @@ mod tests {
                 match received.and_then(|received| peer_state.receive(received, version, &mut inbox)) {
                     Ok(outcome) => cancelled += outcome.cancelled.len(),
                     Err(error) => {
-                        let said = error.into_message().json;
+                        let said = error.into_message(&Redactors::default()).json;
                         prop_assert!(said.len() < 2000 + line.len(), "{:?}", said);
                     }
                 }

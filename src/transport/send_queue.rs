@@ -19,8 +19,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::{Caller, Reservation, block_if_large_with_secrets};
-use crate::redact::Redactors;
+use crate::budget::{Caller, Reservation};
 use crate::server::{MessageSink, OutgoingKind, OutgoingMessage};
 
 use super::batch;
@@ -51,7 +50,6 @@ pub(super) struct SendQueue {
     pushed: Notify,
     full: watch::Sender<bool>,
     reservation: Reservation,
-    redactors: Redactors,
     /// How many responses are not written, whether they still may be or not.
     unwritten_responses: AtomicUsize,
     /// Cancelled when the peer takes nothing any more.
@@ -99,13 +97,12 @@ impl WriteQueue {
 
 impl SendQueue {
     /// A queue for messages to a peer. When it takes nothing any more, `abort` is cancelled.
-    pub(super) fn new(caller: &Arc<Caller>, redactors: Redactors, abort: CancellationToken) -> Arc<SendQueue> {
+    pub(super) fn new(caller: &Arc<Caller>, abort: CancellationToken) -> Arc<SendQueue> {
         Arc::new(SendQueue {
             queue: Mutex::default(),
             pushed: Notify::new(),
             full: watch::Sender::new(false),
             reservation: caller.reserve(0),
-            redactors,
             unwritten_responses: AtomicUsize::new(0),
             abort,
         })
@@ -136,10 +133,6 @@ impl SendQueue {
 
     fn push_json(&self, mut line: Vec<u8>, kind: QueuedKind) {
         self.unwritten_responses.fetch_add(usize::from(kind == QueuedKind::Response), Ordering::AcqRel);
-        if !self.redactors.is_empty() {
-            let bytes = line.len() as u64;
-            line = block_if_large_with_secrets(bytes, || self.redactors.redact_message(line));
-        }
         line.push(b'\n');
         let mut queue = self.queue();
         if queue.is_closed {
@@ -262,7 +255,7 @@ mod tests {
 
     fn send_queue(buffer: usize) -> (Arc<SendQueue>, tokio::io::DuplexStream) {
         let (near, far) = tokio::io::duplex(buffer);
-        let send_queue = SendQueue::new(&Arc::default(), Redactors::default(), CancellationToken::new());
+        let send_queue = SendQueue::new(&Arc::default(), CancellationToken::new());
         let writing = send_queue.clone();
         tokio::spawn(async move { writing.write_to(near).await });
         (send_queue, far)
@@ -323,7 +316,7 @@ mod tests {
     async fn unread_bytes_are_released_at_the_end() {
         let (near, _far) = tokio::io::duplex(16);
         let (caller, abort) = (Arc::<Caller>::default(), CancellationToken::new());
-        let send_queue = SendQueue::new(&caller, Redactors::default(), abort.clone());
+        let send_queue = SendQueue::new(&caller, abort.clone());
         send_queue.push(message("x".repeat(MAX_QUEUED_BYTES), QueuedKind::Response));
         assert!(send_queue.is_full());
         send_queue.close();

@@ -72,7 +72,7 @@ where
 {
     let abort = stop.child_token();
     let peer_state = PeerState::new(shared_server, CallerKind::Only);
-    let send_queue = SendQueue::new(peer_state.caller(), shared_server.redactors().clone(), abort.clone());
+    let send_queue = SendQueue::new(peer_state.caller(), abort.clone());
     let stopping = stop.child_token();
     let connection = Arc::new(PipeConnection::new(shared_server, peer_state, send_queue.clone(), stopping.clone()));
     let reading = async {
@@ -157,7 +157,7 @@ struct PipeConnection {
     handler: Arc<ConnectionHandler>,
     state: Mutex<PeerState>,
     send_queue: Arc<SendQueue>,
-    /// How many answers are on their way into the queue: what hides secrets in them may take a while.
+    /// How many answers are on their way into the queue: one to a large batch takes a while.
     on_the_way: AtomicUsize,
     /// Notified when a request is answered or cancelled.
     answered: Notify,
@@ -232,7 +232,8 @@ impl PipeConnection {
     }
 
     fn send_error(&self, error: MessageError) {
-        self.send_queue.push(error.into_message());
+        let message = error.into_message(self.state().redactors());
+        self.send_queue.push(message);
     }
 
     /// Waits while the peer exceeds its share, and has answers to come that make room.
@@ -262,13 +263,13 @@ mod tests {
     use super::*;
     use crate::server::testing::{TEST_MANIFEST, shared_server};
 
-    /// An answer that is not pending any more is not in the queue yet while secrets are looked for in it.
+    /// An answer that is not pending any more may not be in the queue yet.
     #[tokio::test]
     async fn end_waits_for_answers_on_the_way_into_the_queue() {
         let shared_server = shared_server(TEST_MANIFEST);
         let peer_state = PeerState::new(&shared_server, CallerKind::Only);
-        let (redactors, stop) = (shared_server.redactors().clone(), CancellationToken::new());
-        let send_queue = SendQueue::new(peer_state.caller(), redactors, stop.clone());
+        let stop = CancellationToken::new();
+        let send_queue = SendQueue::new(peer_state.caller(), stop.clone());
         let connection = PipeConnection::new(&shared_server, peer_state, send_queue, stop);
         connection.on_the_way.fetch_add(1, Ordering::AcqRel);
         assert!(connection.wait_until_answered().now_or_never().is_none());

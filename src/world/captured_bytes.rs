@@ -1,5 +1,7 @@
 //! Output truncated at a limit, and its display.
 
+use std::borrow::Cow;
+
 use crate::diagnostic::without_byte_order_mark;
 use crate::redact::{InputEnd, Redactor};
 use crate::template::{INVALID_UTF8_NOTE, truncation_note};
@@ -49,19 +51,34 @@ impl CapturedBytes {
         std::str::from_utf8(&self.bytes).ok().map(without_byte_order_mark)
     }
 
-    /// Returns the text for display. Invalid UTF-8 is replaced; a last line says so, and how much is missing.
-    pub fn to_display_text(&self) -> String {
+    /// The text for display. Invalid UTF-8 is replaced; a last line says so, and how much is missing.
+    pub fn to_display_text(&self) -> Cow<'_, str> {
         let mut text = match self.text() {
-            Some(text) => text.to_owned(),
+            Some(text) => Cow::Borrowed(text),
             None => {
                 let mut text = String::from_utf8_lossy(&self.bytes).into_owned();
                 push_line(&mut text, INVALID_UTF8_NOTE);
-                text
+                Cow::Owned(text)
             }
         };
         if self.is_truncated() {
-            push_line(&mut text, &truncation_note(self.missing_bytes));
+            push_line(text.to_mut(), &truncation_note(self.missing_bytes));
         }
+        text
+    }
+
+    /// What becomes of the bytes as text for display.
+    pub fn into_display_text(self) -> String {
+        let is_plain = self.text().is_some() && !self.is_truncated();
+        if is_plain { self.into_text() } else { self.to_display_text().into_owned() }
+    }
+
+    /// What becomes of bytes that are text, without a byte order mark.
+    pub fn into_text(self) -> String {
+        let mut text = String::from_utf8(self.bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        let mark = text.len() - without_byte_order_mark(&text).len();
+        text.drain(..mark);
         text
     }
 
@@ -200,6 +217,13 @@ pub fn strip_escapes(text: &str) -> String {
     }
     plain.push_str(rest);
     plain
+}
+
+/// Removes the same from a text in place.
+pub fn strip_escapes_in_place(text: &mut String) {
+    if text.contains(|character: char| character.is_control() && !matches!(character, '\n' | '\t')) {
+        *text = strip_escapes(text);
+    }
 }
 
 /// Skips the control character at the beginning of `text`, and its sequence.

@@ -50,7 +50,7 @@ use futures_util::future::BoxFuture;
 
 pub use access_token::{AccessToken, TokenRequest};
 pub use browser::open_in_browser;
-pub use captured_bytes::{CapturedBytes, excerpt, printed_suffix, printed_text, strip_escapes};
+pub use captured_bytes::{CapturedBytes, excerpt, printed_suffix, printed_text, strip_escapes, strip_escapes_in_place};
 pub use dry_run::DryRunWorld;
 pub use error::WorldError;
 pub use host_policy::{HostPolicy, is_loopback_host, is_public};

@@ -3,8 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -158,7 +158,10 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
         ExitCause::TimedOut => Err(WorldError::TimedOut { after: command.timeout, stdout, stderr }),
         ExitCause::Exited => {
             budget_error.map_or(Ok(()), |why| Err(WorldError::BudgetExceeded(why)))?;
-            status.map(|status| program_output(status, stdout, stderr)).map_err(to_error)
+            let status = status.map_err(to_error)?;
+            let (exit_code, signal) =
+                (status.and_then(|status| status.code()), status.and_then(|status| status.signal()));
+            Ok(ProgramOutput { stdout, stderr, exit_code, signal })
         }
     }
 }
@@ -247,16 +250,5 @@ async fn wait_for_exit(tree: &mut ProcessTree, pipes: &mut ParentPipes) -> Resul
             Ok(())
         }
         () = &mut flow => exited.await,
-    }
-}
-
-fn program_output(status: Option<ExitStatus>, stdout: CapturedBytes, stderr: CapturedBytes) -> ProgramOutput {
-    use std::os::unix::process::ExitStatusExt;
-
-    ProgramOutput {
-        stdout,
-        stderr,
-        exit_code: status.and_then(|status| status.code()),
-        signal: status.and_then(|status| status.signal()),
     }
 }

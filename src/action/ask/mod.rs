@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 
 use super::{
-    ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, AskError, Checkpoint, ClientCapability,
-    ClientQuestion, ClientUse, McpClient, OutcomeBody, PendingQuestions, QuestionKind, QuestionRound,
+    ActionError, ActionKind, ActionNode, ActionOutcome, AskError, Checkpoint, ClientCapability, ClientQuestion,
+    ClientUse, McpClient, OutcomeBody, PendingQuestions, QuestionKind, QuestionRound, StepContext,
 };
 use crate::budget::Budget;
 use crate::compile::Compiler;
@@ -106,7 +106,7 @@ impl ActionKind for AskAction {
         ClientUse::Asks
     }
 
-    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         let mut answers = context.checkpoint.map(|checkpoint| checkpoint.answers.clone()).unwrap_or_default();
         self.skip_unsupported(context, &mut answers)?;
         let (mut invalid, began) = (None, Instant::now());
@@ -122,7 +122,7 @@ impl ActionKind for AskAction {
             let timeout = self.timeout.saturating_sub(began.elapsed());
             let roots_timeout = ROOTS_TIMEOUT.min(timeout).min(context.timeout);
             let round = QuestionRound { questions: open, timeout, roots_timeout };
-            match ask_client(context.run.client, context.scope.budget(), &round, self.timeout).await {
+            match ask_client(context.entry.client(), context.scope.budget(), &round, self.timeout).await {
                 Ok(Some(given)) => invalid = self.accept_answers(given, context.scope, &mut answers)?,
                 Ok(None) => {
                     let checkpoint = Checkpoint { answers, ..Checkpoint::default() };
@@ -141,18 +141,14 @@ impl ActionKind for AskAction {
 
 impl AskAction {
     /// Answers optional questions that the client does not support with null.
-    fn skip_unsupported(
-        &self,
-        context: &ActionContext<'_>,
-        answers: &mut Map<String, Value>,
-    ) -> Result<(), ActionError> {
+    fn skip_unsupported(&self, context: &StepContext<'_>, answers: &mut Map<String, Value>) -> Result<(), ActionError> {
         let mut lacking = Vec::new();
         for question in &self.questions {
             if answers.contains_key(&question.key) {
                 continue;
             }
             let capability = question.template.required_capability();
-            match (context.run.client.has_capability(capability), question.optional) {
+            match (context.entry.client().has_capability(capability), question.optional) {
                 (true, _) => continue,
                 (false, true) => {
                     answers.insert(question.key.clone(), Value::Null);
@@ -231,10 +227,10 @@ impl QuestionTemplate {
 
 impl CompiledQuestion {
     /// Renders it. A person cannot answer a question without words.
-    fn render(&self, context: &ActionContext<'_>) -> Result<ClientQuestion, ActionError> {
+    fn render(&self, context: &StepContext<'_>) -> Result<ClientQuestion, ActionError> {
         let kind = self.template.render(context.scope)?;
         if kind.message().is_some_and(|message| message.trim().is_empty()) {
-            let step = context.step.map(|step| format!(" of step `{step}`")).unwrap_or_default();
+            let step = context.id.map(|step| format!(" of step `{step}`")).unwrap_or_default();
             return Err(ActionError::message(format!("the `message` of question `{}`{step} is empty", self.key)));
         }
         Ok(ClientQuestion { key: self.key.clone(), kind })

@@ -1,61 +1,14 @@
-//! The context, the outcome and the errors of an action.
-
-use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
+//! The outcome and the errors of an action.
 
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
-use super::checkpoint::{Checkpoint, PendingQuestions, StepStdouts};
-use super::client::{ClientCapability, McpClient};
-use super::pack_entries::PackEntries;
+use super::checkpoint::{Checkpoint, PendingQuestions};
+use super::client::ClientCapability;
 use super::request_error::RequestError;
-use crate::budget::{BudgetExceeded, ClientWait, memory_size};
+use crate::budget::{BudgetExceeded, memory_size};
 use crate::files::{is_mime_type, known_media_type, mime_of};
-use crate::template::{RenderError, Scope};
-use crate::world::{CapturedBytes, World, WorldError};
-
-/// What all steps of a run share.
-pub struct RunContext<'a> {
-    /// Runs programs and sends requests.
-    pub world: &'a Arc<dyn World>,
-    /// Cancelled when the caller no longer wants the result.
-    pub cancel: CancellationToken,
-    /// How many bytes of output one action may keep.
-    pub max_output: u64,
-    /// The folder of the pack.
-    pub pack_folder: &'a Path,
-    /// The name of the entry that runs.
-    pub entry_name: &'a str,
-    /// The client of the call.
-    pub client: &'a dyn McpClient,
-    /// The other entries of the pack.
-    pub entries: &'a dyn PackEntries,
-    /// Counts the time spent waiting for the client.
-    pub client_wait: &'a ClientWait,
-    /// Whether a step of another entry gave the arguments, which may then contain the outcome of a step.
-    pub called_by_step: bool,
-    /// Whether the run may stop after the step that its plan names, to continue as a task.
-    pub may_detach: bool,
-}
-
-/// What one action is run with.
-#[derive(Clone, Copy)]
-pub struct ActionContext<'a> {
-    /// What it shares with the other steps of its run.
-    pub run: &'a RunContext<'a>,
-    /// The values that its templates see.
-    pub scope: &'a Scope,
-    /// How long it may take.
-    pub timeout: Duration,
-    /// The state in which it waited for the client, if it did.
-    pub checkpoint: Option<&'a Checkpoint>,
-    /// The stdout of earlier steps that later ones read.
-    pub stdouts: Option<&'a StepStdouts>,
-    /// The id of the step that runs.
-    pub step: Option<&'a str>,
-}
+use crate::template::RenderError;
+use crate::world::{CapturedBytes, WorldError};
 
 /// The outcome of an action.
 #[derive(Debug, Clone, PartialEq)]
@@ -180,7 +133,7 @@ impl OutcomeBody {
     pub fn into_json(self) -> OutcomeBody {
         match self {
             OutcomeBody::Text(text) => match serde_json::from_str(&text) {
-                Ok(value) => OutcomeBody::Json(value, text.trim().to_owned()),
+                Ok(value) => OutcomeBody::Json(value, trimmed(text)),
                 Err(_) => OutcomeBody::Text(text),
             },
             other => other,
@@ -219,42 +172,88 @@ impl ActionOutcome {
     }
 }
 
-/// Parses output: its JSON, if any, and the body of the outcome.
+/// What the output of an action is.
+#[derive(Debug)]
+pub(in crate::action) enum ParsedOutput {
+    /// JSON, as it is written.
+    Json(Value),
+    /// An item for each line or record.
+    List(Value),
+    Text,
+    /// Bytes of a media type.
+    Bytes(String),
+}
+
+impl ParsedOutput {
+    /// The output as a value, where it is JSON.
+    pub(in crate::action) fn to_json(&self, output: &CapturedBytes) -> Option<Value> {
+        match self {
+            ParsedOutput::Json(value) | ParsedOutput::List(value) => Some(value.clone()),
+            // A scalar is JSON, but shown as the text that it is.
+            ParsedOutput::Text if !output.is_truncated() => {
+                let text = output.text()?.trim();
+                if text.starts_with(['{', '[']) { None } else { serde_json::from_str(text).ok() }
+            }
+            ParsedOutput::Text | ParsedOutput::Bytes(_) => None,
+        }
+    }
+
+    /// The body of the outcome, which the output becomes.
+    pub(in crate::action) fn into_body(self, output: CapturedBytes) -> OutcomeBody {
+        match self {
+            ParsedOutput::Json(value) => OutcomeBody::Json(value, trimmed(output.into_text())),
+            ParsedOutput::List(list) => {
+                let text = list.to_string();
+                OutcomeBody::Json(list, text)
+            }
+            ParsedOutput::Text => OutcomeBody::Text(output.into_display_text()),
+            ParsedOutput::Bytes(mime_type) => OutcomeBody::Bytes(output.bytes, mime_type),
+        }
+    }
+}
+
+/// A text without white space around it.
+fn trimmed(mut text: String) -> String {
+    text.truncate(text.trim_end().len());
+    let start = text.len() - text.trim_start().len();
+    text.drain(..start);
+    text
+}
+
+/// Parses output as JSON where it should be, says so or looks like it.
 ///
 /// # Errors
 /// Truncated JSON, and output that is not JSON as it should be.
-pub(in crate::action) fn parse_body(
+pub(in crate::action) fn parse_output(
     bytes: &CapturedBytes,
     mime_type: Option<&str>,
     wants_json: bool,
     limit: u64,
-) -> Result<(Option<Value>, OutcomeBody), ActionError> {
+) -> Result<ParsedOutput, ActionError> {
     let mime_type = mime_type.filter(|mime_type| is_mime_type(mime_type));
     if let Some(mime_type) = mime_type.filter(|mime_type| !wants_json && is_media(mime_type)) {
-        return Ok((None, binary_body(bytes, Some(mime_type))));
+        return Ok(binary_output(bytes, Some(mime_type)));
     }
     let Some(text) = bytes.text() else {
         if wants_json {
             return Err(ActionError::invalid_json("not UTF-8"));
         }
-        return Ok((None, binary_body(bytes, mime_type)));
+        return Ok(binary_output(bytes, mime_type));
     };
     let trimmed = text.trim();
     let says_json = mime_type.is_some_and(|mime| mime.contains("json"));
     let looks_json = wants_json || says_json || trimmed.starts_with(['{', '[']);
     if !looks_json || trimmed.is_empty() && !wants_json {
-        // A scalar is JSON, but shown as the text that it is.
-        let scalar = if bytes.is_truncated() { None } else { serde_json::from_str(trimmed).ok() };
-        return Ok((scalar, OutcomeBody::Text(bytes.to_display_text())));
+        return Ok(ParsedOutput::Text);
     }
-    match serde_json::from_str::<Value>(trimmed) {
-        Ok(value) => Ok((Some(value.clone()), OutcomeBody::Json(value, trimmed.to_owned()))),
+    match serde_json::from_str(trimmed) {
+        Ok(value) => Ok(ParsedOutput::Json(value)),
         // Truncated output that begins as JSON was JSON.
         Err(error) if bytes.is_truncated() && (wants_json || says_json || error.is_eof()) => {
             Err(ActionError::truncated("JSON", bytes, limit))
         }
         Err(error) if wants_json => Err(ActionError::invalid_json(&invalid_json_message(trimmed, &error))),
-        Err(_) => Ok((None, OutcomeBody::Text(bytes.to_display_text()))),
+        Err(_) => Ok(ParsedOutput::Text),
     }
 }
 
@@ -265,25 +264,15 @@ fn invalid_json_message(text: &str, error: &serde_json::Error) -> String {
     if is_lines { format!("{error}; if each line is JSON, write `parse: jsonl`") } else { error.to_string() }
 }
 
-/// Adds the `json` of an output to the fields of an outcome, where the output is JSON.
-pub(in crate::action) fn with_json(mut fields: Value, json: Option<Value>) -> Value {
-    if let (Value::Object(fields), Some(json)) = (&mut fields, json) {
-        fields.insert("json".to_owned(), json);
+/// Output that is not UTF-8: bytes with a media type, or marked text if truncated.
+fn binary_output(bytes: &CapturedBytes, mime_type: Option<&str>) -> ParsedOutput {
+    if bytes.is_truncated() {
+        return ParsedOutput::Text;
     }
-    fields
-}
-
-/// The body of output that is not UTF-8: bytes with a media type, or marked text if truncated.
-fn binary_body(bytes: &CapturedBytes, mime_type: Option<&str>) -> OutcomeBody {
-    let mime_type = match mime_type.filter(|mime| !mime.starts_with("text/")) {
+    ParsedOutput::Bytes(match mime_type.filter(|mime| !mime.starts_with("text/")) {
         Some(said) => known_media_type(&bytes.bytes, said).unwrap_or(said).to_owned(),
         None => mime_of("", &bytes.bytes).to_owned(),
-    };
-    if bytes.is_truncated() {
-        OutcomeBody::Text(bytes.to_display_text())
-    } else {
-        OutcomeBody::Bytes(bytes.bytes.clone(), mime_type)
-    }
+    })
 }
 
 /// Whether a type is never text, even where its bytes happen to be UTF-8. SVG is text.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::action::{ActionContext, ActionError, ClientCapability, ask_roots};
+use crate::action::{ActionError, ClientCapability, StepContext, ask_roots};
 use crate::compile::{Compiler, FolderVariable, Grants, MAX_NAMED_FOLDERS};
 use crate::diagnostic::{Code, Reporting};
 use crate::files::{FileError, WritableFolder};
@@ -130,14 +130,14 @@ impl CompiledFolder {
     }
 
     /// The absolute paths of the folders for this call.
-    pub(super) async fn locate(&self, context: &ActionContext<'_>) -> Result<Vec<PathBuf>, ActionError> {
-        let has_roots = context.run.client.has_capability(ClientCapability::Roots);
+    pub(super) async fn locate(&self, context: &StepContext<'_>) -> Result<Vec<PathBuf>, ActionError> {
+        let has_roots = context.entry.client().has_capability(ClientCapability::Roots);
         if let (true, false, FolderLocation::Unset(variable)) = (self.client_roots, has_roots, &self.source) {
             let message = format!("there is no folder `{}`: set `{variable}`, or use a client with roots", self.name);
             return Err(ActionError::message(message));
         }
         if self.client_roots && (has_roots || self.source.is_empty()) {
-            let roots = match ask_roots(context.run.client, context.scope.budget(), context.timeout).await {
+            let roots = match ask_roots(context.entry.client(), context.scope.budget(), context.timeout).await {
                 // A silent client is as one without roots.
                 Err(ActionError::RootsUnanswered) if !self.source.is_empty() => Vec::new(),
                 roots => roots.map_err(clear_wants_roots)?,
@@ -149,7 +149,7 @@ impl CompiledFolder {
             }
         }
         match &self.source {
-            FolderLocation::Pack(path) => Ok(vec![context.run.pack_folder.join(path)]),
+            FolderLocation::Pack(path) => Ok(vec![context.entry.pack_folder().join(path)]),
             FolderLocation::Outside(paths) => Ok(paths.clone()),
             FolderLocation::Unset(variable) => {
                 Err(ActionError::message(format!("there is no folder `{}`: `{variable}` is not set", self.name)))

@@ -17,7 +17,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse};
+use super::{ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, StepContext};
 use crate::budget::{self, Budget};
 use crate::compile::{Compiler, FILES_GRANT, JsonTemplate, Pack};
 use crate::files::{FileError, Globs, OverwritePolicy, RemovalStep, WritableFolder};
@@ -106,12 +106,12 @@ impl ActionKind for FileAction {
         if self.folder.asks_client() { ClientUse::Asks } else { ClientUse::None }
     }
 
-    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        if let Some(mocked) = context.run.world.mocked_folder(context.step) {
+    async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
+        if let Some(mocked) = context.call.world.mocked_folder(context.id) {
             return self.perform(&[WritableFolder::open(&mocked)?], context);
         }
         let paths = self.folder.locate(context).await?;
-        self.perform(&self.folder.open(&paths, context.run.pack_folder)?, context)
+        self.perform(&self.folder.open(&paths, context.entry.pack_folder())?, context)
     }
 }
 
@@ -131,7 +131,7 @@ fn outcome_shape(fields: impl Iterator<Item = &'static str>) -> Shape {
 
 impl FileAction {
     /// Does it, where it may block; a small file is read where it is opened, like a resource.
-    fn perform(&self, folders: &[WritableFolder], context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    fn perform(&self, folders: &[WritableFolder], context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         let call = FileOperationRun { action: self, folders, context };
         let path = call.resolve(&self.path)?;
         let folder = call.folder(&path)?;
@@ -160,7 +160,7 @@ impl FileAction {
 struct FileOperationRun<'a> {
     action: &'a FileAction,
     folders: &'a [WritableFolder],
-    context: &'a ActionContext<'a>,
+    context: &'a StepContext<'a>,
 }
 
 impl FileOperationRun<'_> {
@@ -206,7 +206,7 @@ impl FileOperationRun<'_> {
         let (folders, hidden) = (self.folders, self.action.folder.hidden);
         let globs = self.globs()?;
         let globs = if hidden { globs.with_hidden_without_links() } else { globs };
-        let redactor = self.context.run.world.redactor();
+        let redactor = self.context.call.world.redactor();
         let mut listing = Listing {
             folders,
             folder,
@@ -294,7 +294,7 @@ impl FileOperationRun<'_> {
     ) -> Result<OperationResult, ActionError> {
         let edits = edit::parse_edits(&edits.render(self.scope())?)?;
         let shown = path.display_path(self.folders, "");
-        let redactor = self.context.run.world.redactor();
+        let redactor = self.context.call.world.redactor();
         let edited = |old: Vec<u8>| -> Result<(String, String), ActionError> {
             // The old text, the new one, and what differs.
             self.budget().hold(old.len().saturating_mul(4))?;
@@ -389,11 +389,11 @@ impl FileOperationRun<'_> {
 
     /// Says what is about to be changed.
     fn announce_change(&self, path: &ResolvedPath) -> Result<(), ActionError> {
-        if self.context.run.world.mocked_folder(self.context.step).is_some() {
+        if self.context.call.world.mocked_folder(self.context.id).is_some() {
             return Ok(());
         }
         let shown = path.display_path(self.folders, "");
-        Ok(self.context.run.world.approve_file_change(&format!("{} {shown:?}", self.action.operation.key()))?)
+        Ok(self.context.call.world.approve_file_change(&format!("{} {shown:?}", self.action.operation.key()))?)
     }
 
     /// What a change found: the path that is there now, or was, and what was done to it in words.

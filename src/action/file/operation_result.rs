@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use crate::action::{ActionContext, ActionError, ActionOutcome, OutcomeBody};
+use crate::action::{ActionError, ActionOutcome, OutcomeBody, StepContext};
 
 use super::read::ReadOptions;
 
@@ -41,9 +41,9 @@ impl OperationResult {
     }
 
     /// The outcome, in which secrets are hidden.
-    pub(super) fn into_outcome(self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    pub(super) fn into_outcome(self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         let OperationResult { fields, body, note } = self;
-        let redactor = context.run.world.redactor();
+        let redactor = context.call.world.redactor();
         let mut value = Value::Object(fields);
         redactor.iter().for_each(|redactor| redactor.redact_value(&mut value));
         let body = match body {
@@ -56,12 +56,14 @@ impl OperationResult {
             ResultBody::Contents { mut bytes, mime_type, options } => {
                 // Secrets are hidden first: a line may hold a part of one.
                 if let Some(redactor) = redactor {
-                    let limit = usize::try_from(context.run.max_output).unwrap_or(usize::MAX);
+                    let limit = usize::try_from(context.max_output).unwrap_or(usize::MAX);
                     options.redact(redactor, &mut bytes, limit);
                 }
                 let bytes = options.lines.apply(bytes);
-                let (name, content, body) = options.contents(bytes, mime_type, context)?;
-                value.as_object_mut().map(|fields| fields.insert(name.to_owned(), content.into()));
+                let (field, body) = options.contents(bytes, mime_type, context)?;
+                if let Value::Object(fields) = &mut value {
+                    fields.extend(field);
+                }
                 body
             }
         };
@@ -70,22 +72,25 @@ impl OperationResult {
 }
 
 impl ReadOptions {
-    /// The field of what was read, its value, and the body.
+    /// The field of what was read, if a template reads it, and the body.
     fn contents(
         &self,
         bytes: Vec<u8>,
         mime_type: String,
-        context: &ActionContext<'_>,
-    ) -> Result<(&'static str, String, OutcomeBody), ActionError> {
+        context: &StepContext<'_>,
+    ) -> Result<(Option<(String, Value)>, OutcomeBody), ActionError> {
         let bytes = match String::from_utf8(bytes) {
             Ok(text) if !self.as_base64 => {
-                let body = OutcomeBody::Text(text.clone());
-                return Ok(("text", text, body));
+                let field = context.reads.has_field("text").then(|| ("text".to_owned(), text.clone().into()));
+                return Ok((field, OutcomeBody::Text(text)));
             }
             bytes => bytes.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes),
         };
         context.scope.budget().hold(bytes.len().saturating_mul(2))?;
-        Ok(("base64", STANDARD.encode(&bytes), OutcomeBody::Bytes(bytes, mime_type)))
+        // Without `text` there is this one, of which an error tells.
+        let is_read = context.reads.has_field("base64") || context.reads.has_field("text");
+        let field = is_read.then(|| ("base64".to_owned(), STANDARD.encode(&bytes).into()));
+        Ok((field, OutcomeBody::Bytes(bytes, mime_type)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, json};
 
-use crate::action::{ActionContext, ActionError};
+use crate::action::{ActionError, StepContext};
 use crate::files::{FileError, FileInfo, OpenFile, WritableFolder, mime_of, rfc3339};
 use crate::redact::{InputEnd, Redactor};
 
@@ -69,11 +69,11 @@ impl ReadableFile<'_> {
     pub(super) fn read(
         self,
         folders: &[WritableFolder],
-        context: &ActionContext<'_>,
+        context: &StepContext<'_>,
     ) -> Result<OperationResult, ActionError> {
         let ReadableFile { file, path, options } = self;
-        let limit = context.run.max_output;
-        let lookahead = context.run.world.redactor().map_or(0, Redactor::lookahead) as u64;
+        let limit = context.max_output;
+        let lookahead = context.call.world.redactor().map_or(0, Redactor::lookahead) as u64;
         let expected = file.size().unwrap_or_default().min(limit);
         context.scope.budget().hold(usize::try_from(expected).unwrap_or(usize::MAX))?;
         let info = file.info();

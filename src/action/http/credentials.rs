@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::action::literal_credential::warn_literal_credential;
 use crate::action::sibling_keys::check_exactly_one;
-use crate::action::{ActionContext, ActionError};
+use crate::action::{ActionError, StepContext};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::digest::sha256;
@@ -116,9 +116,9 @@ impl HttpCredentials {
     pub(super) fn check_variables_set(
         &self,
         further: &[Vec<String>],
-        context: &ActionContext<'_>,
+        context: &StepContext<'_>,
     ) -> Result<(), ActionError> {
-        if matches!(self, HttpCredentials::None) || !context.run.world.needs_credentials() {
+        if matches!(self, HttpCredentials::None) || !context.call.world.needs_credentials() {
             return Ok(());
         }
         let is_unset = |path: &&[String]| context.scope.get(path).is_none_or(serde_json::Value::is_null);
@@ -244,7 +244,7 @@ impl OAuth2Credentials {
     pub(super) fn token_request(
         &self,
         request: &HttpRequest,
-        context: &ActionContext<'_>,
+        context: &StepContext<'_>,
     ) -> Result<TokenRequest, ActionError> {
         let scope = context.scope;
         let mut form = Vec::with_capacity(self.form.len());

@@ -24,7 +24,7 @@ use crate::template::{ConditionSlot, HeaderSlot, Shape, Template, TextSlot, UrlB
 use crate::world::{HostPolicy, HttpResponse};
 
 use super::parse::{OutputFormat, ParseFormat};
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse};
+use super::{ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, StepContext};
 use credentials::HttpCredentials;
 use multipart::{FilePartSource, Multipart};
 use paginate::Pagination;
@@ -209,13 +209,13 @@ impl ActionKind for HttpAction {
         !matches!(self.method, "GET" | "HEAD" | "OPTIONS")
     }
 
-    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         let budget = context.scope.budget();
         let request = budget.run(|| self.build_request(context))??;
         if let Some(pagination) = &self.pagination {
             return Box::pin(self.fetch_pages(pagination, request, context)).await;
         }
-        let request_description = self.describe_request(&request, &**context.run.world);
+        let request_description = self.describe_request(&request, &*context.call.world);
         let response =
             self.send_with_retries(request, &request_description, Instant::now() + context.timeout, context).await?;
         hold_response(&response, budget).await?;

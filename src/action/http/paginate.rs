@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::action::context::outcome::OutcomeBody;
 use crate::action::sibling_keys::check_exactly_one;
-use crate::action::{ActionContext, ActionError, ActionOutcome, ProgressUpdate, SelectExpression};
+use crate::action::{ActionError, ActionOutcome, ProgressUpdate, SelectExpression, StepContext};
 use crate::budget::{json_memory_size, memory_size};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, bytes_without_byte_order_mark};
@@ -187,7 +187,7 @@ impl NextPage {
 /// The pages that were read so far.
 struct PageReader<'a> {
     action: &'a HttpAction,
-    context: &'a ActionContext<'a>,
+    context: &'a StepContext<'a>,
     pagination: &'a Pagination,
     max_items: usize,
     /// The request of the first page.
@@ -219,7 +219,7 @@ impl HttpAction {
         &self,
         pagination: &Pagination,
         mut request: HttpRequest,
-        context: &ActionContext<'_>,
+        context: &StepContext<'_>,
     ) -> Result<ActionOutcome, ActionError> {
         if let NextPage::Number(number) = &pagination.next {
             request.url = number.first_url(&request.url);
@@ -248,10 +248,10 @@ impl PageReader<'_> {
             self.seen.insert(request.url.clone());
             if self.pages > 0 {
                 let message = Some(format!("page {}", self.pages + 1));
-                self.context.run.client.progress(ProgressUpdate { progress: None, total: None, message }).await;
+                self.context.entry.client().progress(ProgressUpdate { progress: None, total: None, message }).await;
             }
-            request.max_output = self.context.run.max_output.saturating_sub(self.bytes);
-            let request_description = self.action.describe_request(&request, &**self.context.run.world);
+            request.max_output = self.context.max_output.saturating_sub(self.bytes);
+            let request_description = self.action.describe_request(&request, &*self.context.call.world);
             let response = match self
                 .action
                 .send_with_retries(request.clone(), &request_description, self.deadline, self.context)
@@ -326,7 +326,7 @@ impl PageReader<'_> {
         let body = &response.body;
         self.bytes += body.bytes.len() as u64;
         if body.is_truncated() {
-            return Err(ActionError::truncated("JSON", body, self.context.run.max_output));
+            return Err(ActionError::truncated("JSON", body, self.context.max_output));
         }
         let page: Value = serde_json::from_slice(bytes_without_byte_order_mark(&body.bytes))
             .map_err(|error| ActionError::invalid_json(&error.to_string()))?;
@@ -419,11 +419,12 @@ impl PageReader<'_> {
         let status = last.map(|last| last.status);
         let items = Value::Array(self.items);
         let text = items.to_string();
+        let reads = self.context.reads;
         let value = json!({
             "status": status,
             "headers": last.map(super::response::header_values),
-            "body": text,
-            "json": items,
+            "body": reads.has_text("body", Some(&items)).then_some(&text),
+            "json": reads.has_field("json").then_some(&items),
             "url": last.map(|last| last.url.as_str()),
             "pages": self.pages,
             "more": !matches!(reason, StopReason::Complete),

@@ -1,10 +1,11 @@
 //! Turns a response into the outcome of the action, or into an error message.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::action::context::outcome::{OutcomeBody, with_json};
+use crate::action::context::outcome::OutcomeBody;
+use crate::action::context::step::OutcomeReads;
 use crate::action::parse::OutputFormat;
-use crate::action::{ActionContext, ActionError, ActionOutcome};
+use crate::action::{ActionError, ActionOutcome, StepContext};
 use crate::budget::json_memory_size;
 use crate::template::value_to_text;
 use crate::world::HttpResponse;
@@ -34,7 +35,7 @@ impl HttpAction {
         &self,
         request_description: &str,
         response: HttpResponse,
-        context: &ActionContext<'_>,
+        context: &StepContext<'_>,
     ) -> Result<ActionOutcome, ActionError> {
         let budget = context.scope.budget();
         // An error may have any form.
@@ -50,34 +51,37 @@ impl HttpAction {
         response: HttpResponse,
         is_success: bool,
         format: Result<OutputFormat, ActionError>,
-        context: &ActionContext<'_>,
+        context: &StepContext<'_>,
     ) -> Result<ActionOutcome, ActionError> {
         let content_type = response.header("content-type").unwrap_or_default().to_lowercase();
         let mime_type = content_type.split(';').next().map(str::trim).filter(|mime_type| !mime_type.is_empty());
         let parsed = format.and_then(|format| {
-            let parsed = format.parse(&response.body, mime_type, context.run.max_output);
+            let parsed = format.parse(&response.body, mime_type, context.max_output);
             parsed.map_err(|error| error.about_output(&request_effect(response.status), &response.body.excerpt()))
         });
-        let (json, body) =
-            if is_success { parsed? } else { (parsed.ok().and_then(|(json, _)| json), OutcomeBody::None) };
-        let value = with_json(response_fields(&response), json);
-        let failure = match is_success {
-            true => None,
-            false => Some(self.error_message(request_description, &response, &value, context)?),
-        };
-        let is_bare = failure.is_none() && response.body.bytes.is_empty();
-        let note = is_bare.then(|| format!("HTTP status {}", status_line(response.status)));
-        Ok(ActionOutcome { failure, status: Some(response.status), note, ..ActionOutcome::success(value, body) })
+        let status = Some(response.status);
+        if !is_success {
+            let json = parsed.ok().and_then(|parsed| parsed.to_json(&response.body));
+            let value = response_fields(&response, json, &OutcomeReads::ALL);
+            let failure = Some(self.error_message(request_description, &response, &value, context)?);
+            return Ok(ActionOutcome { failure, status, ..ActionOutcome::success(value, OutcomeBody::None) });
+        }
+        let parsed = parsed?;
+        let json = if context.reads.has_field("json") { parsed.to_json(&response.body) } else { None };
+        let value = response_fields(&response, json, context.reads);
+        let note = response.body.bytes.is_empty().then(|| format!("HTTP status {}", status_line(response.status)));
+        Ok(ActionOutcome { status, note, ..ActionOutcome::success(value, parsed.into_body(response.body)) })
     }
 
     /// Whether `failIf` says that a response is an error, whatever its status.
-    pub(super) fn is_failed(&self, response: &HttpResponse, context: &ActionContext<'_>) -> Result<bool, ActionError> {
+    pub(super) fn is_failed(&self, response: &HttpResponse, context: &StepContext<'_>) -> Result<bool, ActionError> {
         let Some(condition) = &self.fail_if else { return Ok(false) };
         let bytes = &response.body.bytes;
         let budget = context.scope.budget().nested();
         budget.hold(json_memory_size(bytes)).map_err(response_limit_error)?;
         let json = budget.run(|| serde_json::from_slice(bytes).unwrap_or(Value::Null))?;
-        Ok(condition.render(&context.scope.clone().with_response(with_json(response_fields(response), Some(json))))?)
+        let fields = response_fields(response, Some(json), &OutcomeReads::ALL);
+        Ok(condition.render(&context.scope.clone().with_response(fields))?)
     }
 
     fn error_message(
@@ -85,7 +89,7 @@ impl HttpAction {
         request_description: &str,
         response: &HttpResponse,
         outcome: &Value,
-        context: &ActionContext<'_>,
+        context: &StepContext<'_>,
     ) -> Result<String, ActionError> {
         let scope = context.scope.clone().with_response(outcome.clone());
         if let Some(message) = self.error_messages.render(response.status, &scope)? {
@@ -146,18 +150,20 @@ fn retry_hint(response: &HttpResponse) -> Option<String> {
 
 /// The beginning of the body of a response; of a page, its title.
 fn body_text(response: &HttpResponse) -> String {
-    let text = response.body.to_display_text();
+    let text = response.body.to_display_text().into_owned();
     html_title(&text).unwrap_or(text).trim().chars().take(MAX_ERROR_BODY_CHARS).collect()
 }
 
-/// The fields of a response as an outcome has them, but for its `json`.
-fn response_fields(response: &HttpResponse) -> Value {
-    json!({
-        "status": response.status,
-        "headers": header_values(response),
-        "body": response.body.to_display_text(),
-        "url": response.url.as_str(),
-    })
+/// The fields of the outcome of a response, as far as they are read.
+fn response_fields(response: &HttpResponse, json: Option<Value>, reads: &OutcomeReads) -> Value {
+    let fields = [
+        ("status", Some(response.status.into())),
+        ("headers", reads.has_field("headers").then(|| header_values(response).into())),
+        ("body", reads.has_text("body", json.as_ref()).then(|| response.body.to_display_text().into())),
+        ("url", Some(response.url.as_str().into())),
+        ("json", json),
+    ];
+    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 /// The message in a JSON error, of problem details (RFC 9457) or under a name that APIs often use, and what is wrong with

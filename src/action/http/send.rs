@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use url::Url;
 
-use crate::action::{ActionContext, ActionError, ProgressUpdate};
+use crate::action::{ActionError, ProgressUpdate, StepContext};
 use crate::diagnostic::truncate;
 use crate::files::mime_by_name;
 use crate::template::{HeaderSlot, Scope, Slot, Template};
@@ -20,7 +20,7 @@ use crate::action::context::request_error::RequestError;
 const MAX_DESCRIPTION_CHARS: usize = 500;
 
 impl HttpAction {
-    pub(super) fn build_request(&self, context: &ActionContext<'_>) -> Result<HttpRequest, ActionError> {
+    pub(super) fn build_request(&self, context: &StepContext<'_>) -> Result<HttpRequest, ActionError> {
         let scope = context.scope;
         self.credentials.check_variables_set(&self.further_credentials, context)?;
         let path = self.url.render(scope)?.text;
@@ -38,18 +38,18 @@ impl HttpAction {
         self.credentials.add_to(&mut request, scope)?;
         self.add_body(&mut request, context)?;
         request.timeout = self.time_limit(context);
-        request.max_output = context.run.max_output;
-        request.pack = Arc::from(context.run.pack_folder);
+        request.max_output = context.max_output;
+        request.pack = Arc::from(context.entry.pack_folder());
         request.cache = self.cache_lifetime;
         request.follows_redirects = self.follows_redirects;
         request.host_policy = self.host_policy.clone();
         self.transport.add_to(&mut request);
-        request.cancel = context.run.cancel.clone();
-        request.step = context.step.map(str::to_owned);
+        request.cancel = context.call.cancel().clone();
+        request.step = context.id.map(str::to_owned);
         Ok(request)
     }
 
-    fn add_body(&self, request: &mut HttpRequest, context: &ActionContext<'_>) -> Result<(), ActionError> {
+    fn add_body(&self, request: &mut HttpRequest, context: &StepContext<'_>) -> Result<(), ActionError> {
         let scope = context.scope;
         request.secret_body = self.has_secret_body || reads_step_outcome(&self.body_reads, context);
         let (mime_type, body) = match &self.body {
@@ -90,7 +90,7 @@ impl HttpAction {
         request: HttpRequest,
         request_description: &str,
         deadline: Instant,
-        context: &ActionContext<'_>,
+        context: &StepContext<'_>,
     ) -> Result<HttpResponse, ActionError> {
         let mut attempt = 1;
         loop {
@@ -114,7 +114,7 @@ impl HttpAction {
         request: &HttpRequest,
         description: &str,
         attempts: u32,
-        context: &ActionContext<'_>,
+        context: &StepContext<'_>,
     ) -> ActionError {
         let source = match error {
             ActionError::World(WorldError::TimedOut { .. }) => WorldError::timed_out(self.time_limit(context)),
@@ -123,13 +123,13 @@ impl HttpAction {
             error => return error,
         };
         let lacks_proxy = request.proxy.is_none() && source.is_connection_failure();
-        let unused_proxy = if lacks_proxy { context.run.world.proxy_variable(request.url.scheme()) } else { None };
+        let unused_proxy = if lacks_proxy { context.call.world.proxy_variable(request.url.scheme()) } else { None };
         let (request, is_repeatable) = (description.to_owned(), self.retry.is_repeatable);
         Box::new(RequestError { request, attempts, is_repeatable, source, unused_proxy }).into()
     }
 
     /// How long the request may take.
-    fn time_limit(&self, context: &ActionContext<'_>) -> Duration {
+    fn time_limit(&self, context: &StepContext<'_>) -> Duration {
         self.timeout.map_or(context.timeout, |own| own.min(context.timeout))
     }
 
@@ -138,14 +138,14 @@ impl HttpAction {
         &self,
         retry_delay: Duration,
         attempt: u32,
-        context: &ActionContext<'_>,
+        context: &StepContext<'_>,
     ) -> Result<(), WorldError> {
         let (next, attempts) = (attempt + 1, self.retry.attempts);
         let message = format!("trying again in {:.1} s ({next} of {attempts})", retry_delay.as_secs_f64());
         let update = ProgressUpdate { progress: None, total: None, message: Some(message) };
-        context.run.client.progress(update).await;
-        let retry_delay = if context.run.world.has_real_time() { retry_delay } else { Duration::ZERO };
-        let elapsed = context.run.cancel.run_until_cancelled(tokio::time::sleep(retry_delay)).await;
+        context.entry.client().progress(update).await;
+        let retry_delay = if context.call.world.has_real_time() { retry_delay } else { Duration::ZERO };
+        let elapsed = context.call.cancel().run_until_cancelled(tokio::time::sleep(retry_delay)).await;
         elapsed.ok_or(WorldError::Cancelled)
     }
 
@@ -155,11 +155,11 @@ impl HttpAction {
         &self,
         request: HttpRequest,
         deadline: Instant,
-        context: &ActionContext<'_>,
+        context: &StepContext<'_>,
     ) -> Result<HttpResponse, ActionError> {
         let deadline = deadline.min(Instant::now() + request.timeout);
         let HttpCredentials::OAuth2(oauth2) = self.credentials_for(&request) else {
-            return Ok(context.run.world.send_request(with_deadline(deadline, request)).await?);
+            return Ok(context.call.world.send_request(with_deadline(deadline, request)).await?);
         };
         let token = fetch_token(oauth2, &with_deadline(deadline, request.clone()), None, context).await?;
         let response = send_with_token(with_deadline(deadline, request.clone()), &token, context).await?;
@@ -208,20 +208,20 @@ async fn fetch_token(
     credentials: &OAuth2Credentials,
     request: &HttpRequest,
     rejected: Option<&AccessToken>,
-    context: &ActionContext<'_>,
+    context: &StepContext<'_>,
 ) -> Result<AccessToken, ActionError> {
-    Ok(context.run.world.access_token(credentials.token_request(request, context)?, rejected).await?)
+    Ok(context.call.world.access_token(credentials.token_request(request, context)?, rejected).await?)
 }
 
 async fn send_with_token(
     mut request: HttpRequest,
     token: &AccessToken,
-    context: &ActionContext<'_>,
+    context: &StepContext<'_>,
 ) -> Result<HttpResponse, ActionError> {
     request.headers.retain(|header| !header.name.eq_ignore_ascii_case("authorization"));
     request.headers.push(token.authorization.clone());
     request.access_token = Some(token.clone());
-    Ok(context.run.world.send_request(request).await?)
+    Ok(context.call.world.send_request(request).await?)
 }
 
 /// Parses a rendered URL.
@@ -237,7 +237,7 @@ pub(super) fn parse_url(text: &str) -> Result<Url, ActionError> {
 fn render_header(
     name: &str,
     value: &Template<HeaderSlot>,
-    context: &ActionContext<'_>,
+    context: &StepContext<'_>,
 ) -> Result<Option<HttpHeader>, ActionError> {
     if is_absent(value, context.scope) {
         return Ok(None);
@@ -249,12 +249,12 @@ fn render_header(
 }
 
 /// Whether a value may be the outcome of a step, such as a token, which redirects must not send to another origin.
-fn reads_step_outcome(reads: &[Vec<String>], context: &ActionContext<'_>) -> bool {
+fn reads_step_outcome(reads: &[Vec<String>], context: &StepContext<'_>) -> bool {
     reads.iter().filter_map(|path| path.first()).any(|head| match head.as_str() {
         // The item of a repeated step mostly is of an earlier one.
         "steps" | "this" => true,
         "env" | "server" => false,
-        _ => context.run.called_by_step,
+        _ => context.call.is_nested(),
     })
 }
 

@@ -10,7 +10,7 @@ use super::code_injection;
 use super::shell_syntax::warn_of_shell_syntax;
 use crate::action::condition::{compile_condition, compile_list};
 use crate::action::program::{self, PreparedCommand, ProgramOptions};
-use crate::action::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, Step};
+use crate::action::{ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, Step, StepContext};
 use crate::compile::{Compiler, Exposure, ProgramFault, ShellVariableContext};
 use crate::diagnostic::Code;
 use crate::files::expand_home;
@@ -105,7 +105,7 @@ impl ActionKind for ExecAction {
         self.options.client_use()
     }
 
-    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         let program = match &self.program {
             ProgramTemplate::Literal(program) => program.clone(),
             ProgramTemplate::Template(template) => {

@@ -15,9 +15,10 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::context::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, with_json};
+use super::context::outcome::{ActionError, ActionOutcome, OutcomeBody, ParsedOutput};
+use super::context::step::{OutcomeReads, StepContext};
 use super::literal_credential::warn_literal_field;
 use super::parse::OutputFormat;
 use super::{ClientUse, Step};
@@ -27,7 +28,8 @@ use crate::diagnostic::Code;
 use crate::template::{EnvSlot, RenderError, Shape, Template};
 use crate::value_types::{NamedMap, Scalar, is_identifier};
 use crate::world::{
-    LatestLine, ProgramCommand, ProgramOutput, WorldError, printed_suffix, printed_text, strip_escapes,
+    CapturedBytes, LatestLine, ProgramCommand, ProgramOutput, WorldError, printed_suffix, printed_text,
+    strip_escapes_in_place,
 };
 use crate::yaml::{Location, Spanned};
 use arg_max::ArgSize;
@@ -97,21 +99,6 @@ impl PreparedCommand {
         self.command.env.push((name.to_owned(), value));
         Ok(())
     }
-
-    /// Runs it.
-    ///
-    /// # Errors
-    /// It could not be started, or did not end by itself.
-    async fn run(self, context: &ActionContext<'_>) -> Result<ProgramOutput, ActionError> {
-        let PreparedCommand { command, arg_size } = self;
-        context.run.world.run_program(command).await.map_err(|error| match error {
-            WorldError::SpawnFailed { source, .. } if source.kind() == ErrorKind::ArgumentListTooLong => {
-                arg_size.total_too_long_error()
-            }
-            WorldError::BudgetExceeded(why) => output_limit_error(why),
-            other => other.into(),
-        })
-    }
 }
 
 impl ProgramOptions {
@@ -154,11 +141,11 @@ impl ProgramOptions {
     }
 
     /// The command without arguments.
-    pub(super) fn prepare(&self, program: &str, context: &ActionContext<'_>) -> Result<PreparedCommand, ActionError> {
+    pub(super) fn prepare(&self, program: &str, context: &StepContext<'_>) -> Result<PreparedCommand, ActionError> {
         let cwd = self.cwd.locate(context)?;
         let mut command = ProgramCommand::new(program, cwd.path);
         command.cwd_folder = cwd.open;
-        command.step = context.step.map(str::to_owned);
+        command.step = context.id.map(str::to_owned);
         let mut prepared = PreparedCommand { command, arg_size: ArgSize::default() };
         if self.is_in_cache {
             let (name, value) = WITHOUT_BYTECODE;
@@ -175,52 +162,41 @@ impl ProgramOptions {
         }
         command.sandboxes.clone_from(&self.sandboxes);
         command.timeout = context.timeout;
-        command.max_output = context.run.max_output;
+        command.max_output = context.max_output;
         command.budget = context.scope.budget().clone();
-        command.cancel = context.run.cancel.clone();
+        command.cancel = context.call.cancel().clone();
         Ok(prepared)
     }
 
     /// Runs a program, called `name` in messages, to its outcome.
     pub(super) async fn run(
         &self,
-        mut prepared: PreparedCommand,
+        PreparedCommand { mut command, arg_size }: PreparedCommand,
         name: &str,
-        context: &ActionContext<'_>,
+        context: &StepContext<'_>,
     ) -> Result<ActionOutcome, ActionError> {
-        let finished = match self.streams && context.run.client.wants_progress() {
+        let (world, client) = (&context.call.world, context.entry.client());
+        let finished = match self.streams && client.wants_progress() {
             true => {
                 let latest = Arc::<LatestLine>::default();
-                prepared.command.latest_line = Some(latest.clone());
-                Box::pin(report_lines(&latest, context.run.client, prepared.run(context))).await?
+                command.latest_line = Some(latest.clone());
+                Box::pin(report_lines(&latest, client, world.run_program(command))).await
             }
-            false => prepared.run(context).await?,
+            false => world.run_program(command).await,
         };
+        let finished = finished.map_err(|error| match error {
+            WorldError::SpawnFailed { source, .. } if source.kind() == ErrorKind::ArgumentListTooLong => {
+                arg_size.total_too_long_error()
+            }
+            WorldError::BudgetExceeded(why) => output_limit_error(why),
+            other => other.into(),
+        })?;
         let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
         let budget = context.scope.budget();
         // As bytes, in the fields of the outcome, and as its body.
         budget.hold_when_free(size.saturating_mul(3)).await.map_err(output_limit_error)?;
         let format = self.format.hold_value(&finished.stdout.bytes, budget, ALREADY_RUN_NOTE).await;
-        let outcome = budget.run(|| self.to_outcome(name, finished, format, context.run.max_output))??;
-        self.with_message(outcome, context)
-    }
-
-    /// Words a failure as `onExit` does.
-    fn with_message(&self, outcome: ActionOutcome, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        let Some(failure) = &outcome.failure else { return Ok(outcome) };
-        let exit = outcome.value.get("exit").and_then(Value::as_i64).and_then(|exit| i32::try_from(exit).ok());
-        let Some(message) = self.exit_messages.find(exit) else { return Ok(outcome) };
-        let scope = context.scope.clone().with_response(outcome.value.clone());
-        let text = match message.render(&scope) {
-            // The failure says more than that its output is not JSON.
-            Err(error @ RenderError::OutputMismatch { .. }) => {
-                tracing::warn!(target: "folio::call", "message of `onExit` not used: {error}");
-                String::new()
-            }
-            text => text?.0,
-        };
-        let failure = if text.trim().is_empty() { failure.clone() } else { text };
-        Ok(ActionOutcome { failure: Some(failure), ..outcome })
+        budget.run(|| self.to_outcome(name, finished, format, context))?
     }
 
     fn to_outcome(
@@ -228,41 +204,69 @@ impl ProgramOptions {
         program: &str,
         finished: ProgramOutput,
         format: Result<OutputFormat, ActionError>,
-        max_output: u64,
+        context: &StepContext<'_>,
     ) -> Result<ActionOutcome, ActionError> {
-        let failed = match finished.exit_code {
-            Some(code) if self.ok_exit.contains(&code) => None,
-            _ => {
-                let printed = printed_suffix(&finished.stdout, &finished.stderr);
-                Some(format!("{}{printed}", finished.describe_end(program)))
-            }
-        };
+        let exit = finished.exit_code;
         let parse = |format: OutputFormat| {
-            let parsed = format.parse(&finished.stdout, None, max_output);
             let printed = || printed_text(&finished.stdout, &finished.stderr);
-            parsed.map_err(|error| error.about_output(&program_effect(finished.exit_code), &printed()))
+            let parsed = format.parse(&finished.stdout, None, context.max_output);
+            parsed.map_err(|error| error.about_output(&program_effect(exit), &printed()))
         };
-        let (json, body) = match failed {
-            None => parse(format?)?,
+        if !exit.is_some_and(|code| self.ok_exit.contains(&code)) {
             // What a failure prints may have another form.
-            Some(_) => {
-                let parsed = format.and_then(|format| parse(format).or_else(|_| parse(OutputFormat::Detect)));
-                (parsed.ok().and_then(|(json, _)| json), OutcomeBody::None)
-            }
-        };
-        let value = json!({
-            "stdout": without_line_break(&finished.stdout.to_display_text()),
-            "stderr": without_line_break(&finished.stderr.to_display_text()),
-            "exit": finished.exit_code,
-        });
-        let value = with_json(value, json);
-        let body = match body {
-            OutcomeBody::Text(text) => OutcomeBody::Text(strip_escapes(&text)),
-            other => other,
-        };
-        let stdout = Some(finished.stdout);
-        Ok(ActionOutcome { failure: failed, stdout, ..ActionOutcome::success(value, body) })
+            let parsed = format.and_then(|format| parse(format).or_else(|_| parse(OutputFormat::Detect))).ok();
+            return self.failed_outcome(program, finished, parsed.as_ref(), context);
+        }
+        let parsed = parse(format?)?;
+        let value = outcome_fields(&finished, Some(&parsed), context.reads);
+        let stdout = context.reads.stdout.then(|| finished.stdout.clone());
+        let mut body = parsed.into_body(finished.stdout);
+        if let OutcomeBody::Text(text) = &mut body {
+            strip_escapes_in_place(text);
+        }
+        Ok(ActionOutcome { stdout, ..ActionOutcome::success(value, body) })
     }
+
+    /// The outcome of a program that failed, in the words of `onExit` or in its own.
+    fn failed_outcome(
+        &self,
+        program: &str,
+        finished: ProgramOutput,
+        parsed: Option<&ParsedOutput>,
+        context: &StepContext<'_>,
+    ) -> Result<ActionOutcome, ActionError> {
+        let message = self.exit_messages.find(finished.exit_code);
+        let reads = if message.is_some() { &OutcomeReads::ALL } else { context.reads };
+        let value = outcome_fields(&finished, parsed, reads);
+        let worded = match message.map(|message| message.render(&context.scope.clone().with_response(value.clone()))) {
+            // The failure says more than that its output is not JSON.
+            Some(Err(error @ RenderError::OutputMismatch { .. })) => {
+                tracing::warn!(target: "folio::call", "message of `onExit` not used: {error}");
+                None
+            }
+            text => text.transpose()?.map(|text| text.0).filter(|text| !text.trim().is_empty()),
+        };
+        let failure = worded.unwrap_or_else(|| {
+            let printed = printed_suffix(&finished.stdout, &finished.stderr);
+            format!("{}{printed}", finished.describe_end(program))
+        });
+        let stdout = context.reads.stdout.then_some(finished.stdout);
+        Ok(ActionOutcome { failure: Some(failure), stdout, ..ActionOutcome::success(value, OutcomeBody::None) })
+    }
+}
+
+/// The fields of the outcome of a program, as far as they are read.
+fn outcome_fields(finished: &ProgramOutput, parsed: Option<&ParsedOutput>, reads: &OutcomeReads) -> Value {
+    let ProgramOutput { stdout, stderr, exit_code, .. } = finished;
+    let json = parsed.filter(|_| reads.has_field("json")).and_then(|parsed| parsed.to_json(stdout));
+    let text = |output: &CapturedBytes| Value::from(without_line_break(&output.to_display_text()));
+    let fields = [
+        ("stdout", reads.has_text("stdout", json.as_ref()).then(|| text(stdout))),
+        ("stderr", reads.has_field("stderr").then(|| text(stderr))),
+        ("exit", Some((*exit_code).into())),
+        ("json", json),
+    ];
+    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 /// What is done when a program has ended by itself, in errors about its output.

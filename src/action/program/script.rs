@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::arg_max::MAX_ARG_STRLEN;
 use super::exec::warn_of_missing_program;
 use crate::action::program::{self, ProgramOptions};
-use crate::action::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, Step};
+use crate::action::{ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, Step, StepContext};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::template::Shape;
@@ -130,7 +130,7 @@ impl ActionKind for ScriptAction {
         self.options.client_use()
     }
 
-    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         let mut prepared = self.options.prepare(&self.program, context)?;
         prepared.command.is_script = true;
         for option in &self.shell_options {

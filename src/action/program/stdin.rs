@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::action::{ActionContext, ActionError, Step};
+use crate::action::{ActionError, Step, StepContext};
 use crate::budget::BudgetExceeded;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
@@ -74,7 +74,7 @@ impl Stdin {
     }
 
     /// The bytes, which the call holds.
-    pub(super) fn bytes(&self, context: &ActionContext<'_>) -> Result<Vec<u8>, ActionError> {
+    pub(super) fn bytes(&self, context: &StepContext<'_>) -> Result<Vec<u8>, ActionError> {
         match self {
             Stdin::Template(template) => render(template, context.scope),
             Stdin::Step(id) => step_bytes(id, context),
@@ -129,7 +129,7 @@ pub(in crate::action) fn check_questions(steps: &[Spanned<Step>], compiler: &mut
     }
 }
 
-fn step_bytes(id: &str, context: &ActionContext<'_>) -> Result<Vec<u8>, ActionError> {
+fn step_bytes(id: &str, context: &StepContext<'_>) -> Result<Vec<u8>, ActionError> {
     let invalid = |why: String| ActionError::message(format!("invalid `stdin`: {why}"));
     let Some(stdout) = context.stdouts.and_then(|stdouts| stdouts.get(id)) else {
         return Err(invalid(format!("step `{id}` has no stdout: it was skipped, or its program could not be run")));
@@ -137,7 +137,7 @@ fn step_bytes(id: &str, context: &ActionContext<'_>) -> Result<Vec<u8>, ActionEr
     if stdout.is_truncated() {
         return Err(invalid(format!(
             "the stdout of step `{id}` is cut: {} bytes over the limit of {}; raise `maxOutput`",
-            stdout.missing_bytes, context.run.max_output
+            stdout.missing_bytes, context.max_output
         )));
     }
     hold(stdout.bytes.len(), context.scope)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::action::context::outcome::{ActionContext, ActionError};
+use crate::action::{ActionError, StepContext};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, truncate};
 use crate::files::{expand_home, open_real_folder};
@@ -82,12 +82,12 @@ impl WorkingFolder {
         None
     }
 
-    pub(super) fn locate(&self, context: &ActionContext<'_>) -> Result<LocatedFolder, ActionError> {
+    pub(super) fn locate(&self, context: &StepContext<'_>) -> Result<LocatedFolder, ActionError> {
         match self {
             WorkingFolder::Folder(path) => Ok(LocatedFolder { path: path.clone(), open: None }),
             WorkingFolder::Variable(name) => {
                 let value = context.scope.get(&["env", name]).and_then(Value::as_str).unwrap_or_default();
-                let path = context.run.pack_folder.join(expand_home(Path::new(value)));
+                let path = context.entry.pack_folder().join(expand_home(Path::new(value)));
                 if value.is_empty() || !path.is_dir() {
                     let shown = truncate(value, MAX_SHOWN_CHARS);
                     return Err(ActionError::message(format!("the value of `{name}` is not a folder: `{shown}`")));

@@ -10,7 +10,7 @@ use super::run_plan::{PlannedStep, RunPlan};
 use crate::action::condition::compile_condition;
 use crate::action::program::stdin::check_questions;
 use crate::action::sibling_keys::check_siblings;
-use crate::action::{Action, ActionInfo, EntryReference, Step};
+use crate::action::{Action, ActionInfo, EntryReference, OutcomeReads, Step};
 use crate::compile::{Compiler, Exposure, PartKind};
 use crate::diagnostic::Code;
 use crate::template::{CoverageMarker, ScopeShape, Shape, reserved_name_meaning};
@@ -61,7 +61,7 @@ fn reserved_meaning(name: &str) -> Option<&'static str> {
 impl Run {
     /// Checks and compiles the run.
     pub fn compile(&self, wants_json: bool, limits: RunLimits, compiler: &mut Compiler<'_>) -> RunCompilation {
-        compiler.read_step_ids.clear();
+        compiler.outcome_reads.clear();
         match self {
             Run::One(step) => compile_single(step, wants_json, limits, compiler),
             // Which step becomes the result shows only when it has.
@@ -207,7 +207,7 @@ fn compile_steps(steps: &[Spanned<Step>], limits: RunLimits, compiler: &mut Comp
     for planned in planned.iter_mut() {
         let read: BTreeSet<String> = planned.iter().filter_map(|step| step.stdin_step.clone()).collect();
         for step in planned {
-            step.keeps_stdout = step.id.as_ref().is_some_and(|id| read.contains(id));
+            step.reads.stdout = step.id.as_ref().is_some_and(|id| read.contains(id));
         }
     }
     let plan = planned.filter(|planned| !planned.is_empty()).map(|planned| RunPlan::from_steps(planned, limits));
@@ -222,7 +222,7 @@ fn step_numbers(steps: &[Spanned<Step>]) -> BTreeMap<String, usize> {
 
 /// Compiles a step of a list, with its condition.
 fn compile_planned_step(step: &Spanned<Step>, compiler: &mut Compiler<'_>) -> Option<PlannedStep> {
-    let outcome_reads_start = compiler.read_step_ids.len();
+    let outcome_reads_start = compiler.outcome_reads.len();
     on_fail::check(step, compiler);
     let repetition = StepRepetition::compile(step, compiler);
     let names = repetition.as_ref().map_or_else(
@@ -250,7 +250,7 @@ fn compile_planned_step(step: &Spanned<Step>, compiler: &mut Compiler<'_>) -> Op
             action,
             outcome_reads_start,
             stdin_step,
-            keeps_stdout: false,
+            reads: OutcomeReads::ALL,
             marker,
         })
     })

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::run_plan::PlannedStep;
 use crate::action::condition::compile_list;
-use crate::action::{ActionContext, ActionError, ActionOutcome, OutcomeBody, Step};
+use crate::action::{ActionError, ActionOutcome, OutcomeBody, Step, StepContext};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::template::{ListItems, ListSlot, ScopeShape, Template};
@@ -49,7 +49,7 @@ impl StepRepetition {
     pub(super) async fn run(
         &self,
         step: &PlannedStep,
-        context: &ActionContext<'_>,
+        context: &StepContext<'_>,
     ) -> Result<ActionOutcome, ActionError> {
         let ListItems(items) = self.list.render(context.scope)?;
         if items.len() > MAX_ITEMS {
@@ -61,9 +61,9 @@ impl StepRepetition {
         let scope = context.scope.nested();
         let repetition = RepeatedStepRun {
             step,
-            context: &ActionContext { scope: &scope, ..*context },
+            context: &StepContext { scope: &scope, ..*context },
             started_at: Instant::now(),
-            client_wait_at_start: context.run.client_wait.total(),
+            client_wait_at_start: context.call.budget.client_wait().total(),
         };
         let runs = items.into_iter().enumerate();
         let runs = runs.map(|(index, item)| -> BoxFuture<'_, _> {
@@ -77,8 +77,7 @@ impl StepRepetition {
             if outcome.failure.is_some() {
                 return Ok(outcome);
             }
-            // The stdout is of no further use.
-            outcomes.insert(index, ActionOutcome { stdout: None, ..outcome });
+            outcomes.insert(index, outcome);
         }
         let outcome = join_outcomes(outcomes.into_values());
         scope.budget().leave(context.scope.budget(), outcome.memory_size());
@@ -89,7 +88,7 @@ impl StepRepetition {
 /// A step that is being repeated.
 struct RepeatedStepRun<'a> {
     step: &'a PlannedStep,
-    context: &'a ActionContext<'a>,
+    context: &'a StepContext<'a>,
     started_at: Instant,
     /// How long the call had waited for its client before.
     client_wait_at_start: Duration,
@@ -97,11 +96,11 @@ struct RepeatedStepRun<'a> {
 
 impl RepeatedStepRun<'_> {
     async fn run_item(&self, index: usize, item: Value) -> Result<ActionOutcome, ActionError> {
-        let run = self.context.run;
-        if run.cancel.is_cancelled() {
+        let call = self.context.call;
+        if call.cancel().is_cancelled() {
             return Err(WorldError::Cancelled.into());
         }
-        let client_wait_at_start = run.client_wait.total().saturating_sub(self.client_wait_at_start);
+        let client_wait_at_start = call.budget.client_wait().total().saturating_sub(self.client_wait_at_start);
         let timeout =
             self.context.timeout.saturating_sub(self.started_at.elapsed().saturating_sub(client_wait_at_start));
         if timeout.is_zero() {
@@ -111,7 +110,7 @@ impl RepeatedStepRun<'_> {
         if !self.step.is_enabled(&scope)? {
             return Ok(ActionOutcome::empty());
         }
-        let context = ActionContext { scope: &scope, timeout, checkpoint: None, ..*self.context };
+        let context = StepContext { scope: &scope, timeout, checkpoint: None, ..*self.context };
         self.step.execute_once(&context).await.map_err(|error| match error {
             ActionError::InputRequired(_) => {
                 ActionError::message("a step with `each` cannot ask the client".to_owned())
@@ -167,7 +166,7 @@ fn text_of(body: OutcomeBody) -> String {
     match body {
         OutcomeBody::None => String::new(),
         OutcomeBody::Text(text) | OutcomeBody::Json(_, text) => text,
-        OutcomeBody::Bytes(bytes, _) => CapturedBytes::new(bytes, 0).to_display_text(),
+        OutcomeBody::Bytes(bytes, _) => CapturedBytes::new(bytes, 0).into_display_text(),
     }
 }
 

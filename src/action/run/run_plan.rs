@@ -12,8 +12,8 @@ use crate::action::context::checkpoint::{MAX_CARRIED_OUTCOME_BYTES, StepStdouts}
 use crate::action::http::request_effect;
 use crate::action::program::program_effect;
 use crate::action::{
-    Action, ActionContext, ActionError, ActionOutcome, Checkpoint, ClientUse, DeclaredQuestion, ListKind, OutcomeBody,
-    PendingQuestions,
+    Action, ActionError, ActionOutcome, Checkpoint, ClientUse, DeclaredQuestion, ListKind, OutcomeBody, OutcomeReads,
+    PendingQuestions, StepContext,
 };
 use crate::budget::memory_size;
 use crate::template::{ConditionSlot, CoverageMarker, Scope, Template, UriSlot};
@@ -40,8 +40,9 @@ pub enum InvokedEntry<'a> {
 }
 
 enum PlanSteps {
-    Single(Box<Action>),
-    List(Vec<PlannedStep>, OutcomeReads),
+    Single(Box<Action>, OutcomeReads),
+    /// With the paths by which the entry reads their outcomes, in the order of the text.
+    List(Vec<PlannedStep>, Vec<Vec<String>>),
 }
 
 /// One step of several.
@@ -53,18 +54,15 @@ pub(super) struct PlannedStep {
     /// Whether the run goes on after a failure.
     pub(super) continues_on_failure: bool,
     pub(super) action: Action,
-    /// Where the reads of this step begin in the entry's reads of outcomes.
+    /// Where the reads of this step begin in those of the entry.
     pub(super) outcome_reads_start: usize,
     /// The id of the step whose stdout it reads.
     pub(super) stdin_step: Option<String>,
-    /// Whether a later step reads its stdout.
-    pub(super) keeps_stdout: bool,
+    /// What is read of its outcome.
+    pub(super) reads: OutcomeReads,
     /// Whether it was run, where that is recorded.
     pub(super) marker: Option<CoverageMarker>,
 }
-
-/// The outcomes that are read, in the order of the text: by step id, or `None` for all.
-type OutcomeReads = Vec<Option<String>>;
 
 /// The outcome of a run.
 pub struct RunOutcome {
@@ -84,24 +82,26 @@ impl RunOutcome {
         self.outcome.body.size() + steps
     }
 
-    /// The scope after the run: with the outcomes of its steps, or with `result`.
+    /// The scope after the run, with the outcomes of its steps or with `result`, and the body of its outcome.
     #[must_use]
-    pub fn extend_scope(&self, scope: Scope) -> Scope {
-        match &self.steps {
-            Some(steps) => scope.with_steps(steps.clone()),
-            None => scope.with_result(self.outcome.value.clone()),
-        }
+    pub fn into_scope(self, scope: Scope) -> (Scope, OutcomeBody) {
+        let scope = match self.steps {
+            Some(steps) => scope.with_steps(steps),
+            None => scope.with_result(self.outcome.value),
+        };
+        (scope, self.outcome.body)
     }
 }
 
 impl RunPlan {
     /// A plan of one action; `marker` records whether it is run.
     pub(super) fn from_action(action: Action, limits: RunLimits, marker: Option<CoverageMarker>) -> RunPlan {
-        RunPlan { steps: PlanSteps::Single(Box::new(action)), limits, digest: 0, detach_after: None, marker }
+        let steps = PlanSteps::Single(Box::new(action), OutcomeReads::ALL);
+        RunPlan { steps, limits, digest: 0, detach_after: None, marker }
     }
 
     pub(super) fn from_steps(steps: Vec<PlannedStep>, limits: RunLimits) -> RunPlan {
-        let steps = PlanSteps::List(steps, OutcomeReads::new());
+        let steps = PlanSteps::List(steps, Vec::new());
         RunPlan { steps, limits, digest: 0, detach_after: None, marker: None }
     }
 
@@ -142,7 +142,7 @@ impl RunPlan {
     /// Its action, or those of some of its steps.
     fn actions_where(&self, is_chosen: impl Fn(&PlannedStep) -> bool) -> impl Iterator<Item = &Action> {
         let (single, steps) = match &self.steps {
-            PlanSteps::Single(action) => (Some(&**action), &[][..]),
+            PlanSteps::Single(action, _) => (Some(&**action), &[][..]),
             PlanSteps::List(steps, _) => (None, steps.as_slice()),
         };
         single.into_iter().chain(steps.iter().filter(move |step| is_chosen(step)).map(|step| &step.action))
@@ -179,7 +179,7 @@ impl RunPlan {
     #[must_use]
     pub fn step_count(&self) -> usize {
         match &self.steps {
-            PlanSteps::Single(_) => 1,
+            PlanSteps::Single(..) => 1,
             PlanSteps::List(steps, _) => steps.len(),
         }
     }
@@ -188,7 +188,7 @@ impl RunPlan {
     #[must_use]
     pub fn describe_end(&self, ended: &RunOutcome) -> String {
         let action = match &self.steps {
-            PlanSteps::Single(action) => Some(&**action),
+            PlanSteps::Single(action, _) => Some(&**action),
             PlanSteps::List(..) => None,
         };
         match (action, ended.outcome.status) {
@@ -210,12 +210,24 @@ impl RunPlan {
         }
     }
 
-    /// Sets the outcomes that the whole entry reads, as checkpoints carry no others, and the fingerprint of its
-    /// definition.
-    pub fn set_outcome_reads(&mut self, read: &[Option<String>], digest: u64) {
+    /// Sets the paths by which the whole entry reads outcomes, as no others are made and carried by checkpoints, and the
+    /// fingerprint of its definition.
+    pub fn set_outcome_reads(&mut self, paths: &[Vec<String>], digest: u64) {
         self.digest = digest;
-        if let PlanSteps::List(_, reads) = &mut self.steps {
-            read.clone_into(reads);
+        match &mut self.steps {
+            PlanSteps::Single(_, reads) => reads.set_fields(OutcomeReads::of(&["result"], paths)),
+            PlanSteps::List(steps, reads) => {
+                for step in steps {
+                    // No path names a step without an id.
+                    let fields = step
+                        .id
+                        .as_ref()
+                        .map_or_else(|| Some(BTreeSet::new()), |id| OutcomeReads::of(&["steps", id], paths));
+                    // Of a repeated step a path names an item first.
+                    step.reads.set_fields(fields.filter(|fields| fields.is_empty() || step.each.is_none()));
+                }
+                paths.clone_into(reads);
+            }
         }
     }
 
@@ -223,18 +235,24 @@ impl RunPlan {
     ///
     /// # Errors
     /// The run failed, waits for its client or continues as a task. A program that exits with an error has an outcome.
-    pub async fn run(&self, context: &ActionContext<'_>) -> Result<RunOutcome, ActionError> {
+    pub async fn run(&self, context: &StepContext<'_>) -> Result<RunOutcome, ActionError> {
         if context.checkpoint.is_some_and(|checkpoint| checkpoint.digest != self.digest) {
             return Err(ActionError::RunChanged);
         }
         let mut ended = match &self.steps {
-            PlanSteps::Single(action) => {
+            PlanSteps::Single(action, reads) => {
                 let had_side_effects = action.has_side_effects();
                 self.marker.iter().for_each(CoverageMarker::hit);
-                run_single(action, context).await.map(|outcome| RunOutcome { outcome, steps: None, had_side_effects })
+                // One that waited for the client goes on from its beginning.
+                let checkpoint = context.checkpoint.and_then(|checkpoint| checkpoint.inner.as_deref());
+                match run_action(action, &StepContext { checkpoint, reads, ..*context }).await {
+                    Ok(outcome) => Ok(RunOutcome { outcome, steps: None, had_side_effects }),
+                    Err(ActionError::InputRequired(pending)) => Err(nest_questions(*pending, Checkpoint::default())),
+                    Err(error) => Err(error),
+                }
             }
             PlanSteps::List(steps, reads) => {
-                let detach_after = self.detach_after.filter(|_| context.run.may_detach);
+                let detach_after = self.detach_after.filter(|_| context.call.may_detach);
                 StepListRun { steps, reads, context, detach_after }.run().await
             }
         };
@@ -247,20 +265,10 @@ impl RunPlan {
     }
 }
 
-/// Runs a single action, from its beginning if it waited for the client.
-async fn run_single(action: &Action, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-    let checkpoint = context.checkpoint.and_then(|checkpoint| checkpoint.inner.as_deref());
-    match run_action(action, &ActionContext { checkpoint, ..*context }).await {
-        Ok(outcome) => Ok(ActionOutcome { stdout: None, ..outcome }),
-        Err(ActionError::InputRequired(pending)) => Err(nest_questions(*pending, Checkpoint::default())),
-        Err(error) => Err(error),
-    }
-}
-
 /// Runs an action. What its templates and programs wrote ends with it, and its outcome is held until the call ends.
-async fn run_action(action: &Action, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+async fn run_action(action: &Action, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
     let scope = context.scope.nested();
-    let outcome = action.execute(&ActionContext { scope: &scope, ..*context }).await;
+    let outcome = action.execute(&StepContext { scope: &scope, ..*context }).await;
     scope.budget().leave(context.scope.budget(), outcome.as_ref().map_or(0, ActionOutcome::memory_size));
     outcome
 }
@@ -274,8 +282,8 @@ fn nest_questions(pending: PendingQuestions, outer: Checkpoint) -> ActionError {
 /// A run of several steps.
 struct StepListRun<'a> {
     steps: &'a [PlannedStep],
-    reads: &'a OutcomeReads,
-    context: &'a ActionContext<'a>,
+    reads: &'a [Vec<String>],
+    context: &'a StepContext<'a>,
     detach_after: Option<usize>,
 }
 
@@ -291,7 +299,7 @@ struct RunState {
 }
 
 impl RunState {
-    fn new(context: &ActionContext<'_>) -> RunState {
+    fn new(context: &StepContext<'_>) -> RunState {
         let checkpoint = context.checkpoint.cloned().unwrap_or_default();
         RunState {
             scope: context.scope.clone().with_steps(checkpoint.outcomes),
@@ -303,11 +311,10 @@ impl RunState {
         }
     }
 
-    /// Keeps the outcome of a step: for later steps under its id, and as the last one.
-    fn store_outcome(&mut self, step: &PlannedStep, outcome: ActionOutcome) -> Result<(), ActionError> {
+    /// Keeps the outcome of a step: its fields under its id, and its body as the last one.
+    fn store_outcome(&mut self, step: &PlannedStep, mut outcome: ActionOutcome) {
         if let Some(id) = &step.id {
-            self.scope.budget().hold(memory_size(&outcome.value))?;
-            self.scope.set_step(id.clone(), outcome.value.clone());
+            self.scope.set_step(id.clone(), std::mem::take(&mut outcome.value));
         }
         let size = outcome.memory_size();
         let says_more = outcome.note.is_some() && self.last_outcome.body == OutcomeBody::None;
@@ -316,7 +323,6 @@ impl RunState {
         if is_last {
             (self.last_outcome, self.last_size) = (outcome, size);
         }
-        Ok(())
     }
 
     /// The checkpoint from which a task continues with step `next`.
@@ -350,7 +356,7 @@ impl StepListRun<'_> {
                 outcome => outcome?,
             };
             state.had_side_effects |= step.action.has_side_effects();
-            state.store_outcome(step, outcome)?;
+            state.store_outcome(step, outcome);
             if state.last_outcome.failure.is_some() {
                 break;
             }
@@ -373,24 +379,26 @@ impl StepListRun<'_> {
         state: &mut RunState,
     ) -> Result<ActionOutcome, ActionError> {
         let RunState { scope, time_left, stdouts, .. } = state;
-        let run = self.context.run;
-        if run.cancel.is_cancelled() {
+        let call = self.context.call;
+        if call.cancel().is_cancelled() {
             return Err(WorldError::Cancelled.into());
         }
         if time_left.is_zero() {
             return Err(WorldError::timed_out(self.context.timeout).into());
         }
         scope.set_refuses_notes(!step.action.is_for_display());
-        let (began, waited) = (Instant::now(), run.client_wait.total());
+        let (began, waited) = (Instant::now(), call.budget.client_wait().total());
         let checkpoint = resumed.and_then(|checkpoint| checkpoint.inner.as_deref());
         let id = step.id.as_deref();
-        let context = ActionContext { run, scope, timeout: *time_left, checkpoint, stdouts: Some(stdouts), step: id };
+        let (timeout, stdouts_so_far) = (*time_left, Some(&*stdouts));
+        let reads = &step.reads;
+        let context = StepContext { scope, timeout, checkpoint, stdouts: stdouts_so_far, id, reads, ..*self.context };
         let mut outcome = step.execute(&context).await;
         let stdout = outcome.as_mut().ok().and_then(|outcome| outcome.stdout.take());
-        if let (Some(stdout), Some(id)) = (stdout, step.id.as_ref().filter(|_| step.keeps_stdout)) {
+        if let (Some(stdout), Some(id)) = (stdout, &step.id) {
             stdouts.insert(id, stdout, scope)?;
         }
-        let waited = run.client_wait.total().saturating_sub(waited);
+        let waited = call.budget.client_wait().total().saturating_sub(waited);
         *time_left = time_left.saturating_sub(began.elapsed().saturating_sub(waited));
         outcome
     }
@@ -423,7 +431,8 @@ impl StepListRun<'_> {
     /// The outcomes that this step, later steps, or the result, use.
     fn needed_outcomes(&self, at: usize, scope: &Scope) -> Map<String, Value> {
         let from = self.steps.get(at).map_or(0, |step| step.outcome_reads_start);
-        let named: BTreeSet<Option<&str>> = self.reads.iter().skip(from).map(Option::as_deref).collect();
+        let named: BTreeSet<Option<&str>> =
+            self.reads.iter().skip(from).map(|path| path.get(1).map(String::as_str)).collect();
         let all = named.contains(&None);
         let outcomes = scope.steps().into_iter().flatten();
         let carried = outcomes.filter(|(id, _)| all || named.contains(&Some(id.as_str())));
@@ -437,7 +446,7 @@ impl PlannedStep {
     }
 
     /// Runs it, once or for each item.
-    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         match &self.each {
             Some(each) => each.run(self, context).await,
             None => self.execute_once(context).await,
@@ -445,7 +454,7 @@ impl PlannedStep {
     }
 
     /// Runs its action once.
-    pub(super) async fn execute_once(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    pub(super) async fn execute_once(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         self.marker.iter().for_each(CoverageMarker::hit);
         let ended = run_action(&self.action, context).await;
         if self.continues_on_failure { on_fail::into_tolerated_outcome(ended) } else { ended }

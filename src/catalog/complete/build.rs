@@ -187,6 +187,9 @@ fn compile_run(from: &CompleteBody, run: &Spanned<Run>, compiler: &mut Compiler<
     }
     let read = compiler.load_context.content_digests.len();
     let ready = compile_with_typed(keys, compiler);
+    if from.select.is_some() {
+        compiler.record_all_outcome_reads();
+    }
     let lacks_grant = ready.lacks_grant;
     let steps = ready.names.get("steps").cloned();
     let plan = ready.into_plan(entry_digest(run.location, read, compiler), compiler);

@@ -11,11 +11,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::action::{OutcomeBody, RunOutcome, RunPlan, SelectExpression};
+use crate::action::{CallContext, OutcomeBody, RunOutcome, RunPlan, SelectExpression};
 use crate::manifest::CompletionMatch;
 use crate::yaml::Spanned;
 
-use super::entry::{EntryContext, PackContext};
+use super::Catalog;
+use super::entry::PackContext;
 use super::inputs::Inputs;
 
 pub(super) use build::{compile_sources, warn_of_tool_completions};
@@ -80,7 +81,8 @@ pub(super) struct CompletionQuery<'a> {
     pub(super) typed_text: &'a str,
     /// The arguments already filled in.
     pub(super) other_arguments: &'a BTreeMap<String, String>,
-    pub(super) entry_context: &'a EntryContext<'a>,
+    pub(super) catalog: &'a Catalog,
+    pub(super) call: &'a CallContext,
 }
 
 /// Whose arguments are completed.
@@ -96,8 +98,7 @@ impl CompletionOwner<'_> {
     pub(super) async fn values(self, query: CompletionQuery<'_>) -> Option<Vec<String>> {
         let mut values = self.sources.get(query.argument)?.source.values(self, query).await;
         let size = work_size(&values);
-        let budget = query.entry_context.budget;
-        budget.run_sized(size, || values.retain(|value| self.inputs.accepts(query.argument, value))).ok()?;
+        query.call.budget.run_sized(size, || values.retain(|value| self.inputs.accepts(query.argument, value))).ok()?;
         Some(values)
     }
 
@@ -118,9 +119,9 @@ impl CompletionSource {
         match self {
             CompletionSource::Choices => owner.inputs.choices(query.argument).unwrap_or_default(),
             CompletionSource::Values(values) => values.clone(),
-            CompletionSource::Files(files) => query.entry_context.budget.run_io(|| files.paths()).unwrap_or_default(),
+            CompletionSource::Files(files) => query.call.budget.run_io(|| files.paths()).unwrap_or_default(),
             CompletionSource::Resource(source) => {
-                Box::pin(query.entry_context.catalog.resource_values(source, owner.pack_context, query)).await
+                Box::pin(query.catalog.resource_values(source, owner.pack_context, query)).await
             }
             CompletionSource::Run { plan, select } => {
                 run_source(plan, select.as_ref(), owner, query).await.unwrap_or_default()
@@ -142,13 +143,13 @@ async fn run_source(
     owner: CompletionOwner<'_>,
     query: CompletionQuery<'_>,
 ) -> Option<Vec<String>> {
-    let budget = query.entry_context.budget;
+    let budget = &query.call.budget;
     let scope = owner
         .pack_context
         .scope(owner.inputs.bind_partial(query.other_arguments), budget)
         .with_typed_text(query.typed_text);
-    let RunOutcome { outcome, steps, .. } =
-        owner.pack_context.run_plan("completion", plan, &scope, query.entry_context).await.ok()?;
+    let running = owner.pack_context.run_plan("completion", plan, &scope, query.catalog, query.call);
+    let RunOutcome { outcome, steps, .. } = running.await.ok()?;
     if outcome.failure.is_some() {
         return None;
     }
@@ -162,7 +163,7 @@ async fn run_source(
             let selected = budget.run(|| select.apply(&json)).ok()?.ok()?;
             if let Some(hint) = select.hint(&json, &selected) {
                 let hint = format!("`select` of a completion of `{}`: {hint}", query.argument);
-                query.entry_context.call.world.hint_to_author(&hint);
+                query.call.world.hint_to_author(&hint);
             }
             Some(json_texts(&selected))
         }

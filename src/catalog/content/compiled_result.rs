@@ -83,8 +83,7 @@ impl CompiledResult {
             Some(compiled)
         });
         if select.is_some() {
-            // What it picks out of the steps only shows when it is applied.
-            compiler.read_step_ids.push(None);
+            compiler.record_all_outcome_reads();
         }
         let names = match &select {
             Some(_) => compiler.scope_shape.clone().with_name("result", Shape::Any),
@@ -127,32 +126,32 @@ impl CompiledResult {
         scope: Scope,
         author: &AuthorHints<'_>,
     ) -> Result<RenderedResult, Refusal> {
-        let scope = match &run {
-            Some(run) => run.extend_scope(scope),
-            None => scope,
+        let (scope, body) = match run {
+            Some(run) => run.into_scope(scope),
+            None => (scope, OutcomeBody::None),
         };
-        let body = run.map_or(OutcomeBody::None, |run| run.outcome.body);
         let selected = match &self.select {
             Some(select) => Some(apply_select(select, &body, &scope, author)?),
             None => None,
         };
+        if matches!(self.form, ResultForm::Unchanged) && self.structured.is_none() {
+            return Ok(selected.map_or(RenderedResult::Unchanged(body), RenderedResult::Value));
+        }
         let scope = match &selected {
             Some(selected) => scope.with_result(selected.clone()),
             None => scope,
         };
         let written = self.structured.as_ref().map(|structured| structured.render(&scope)).transpose()?;
-        let structured = |written: Option<Value>| match (written, &selected, &body) {
+        let structured = |written: Option<Value>| match (written, selected, body) {
             (Some(value), _, _) => Some(StructuredValue { value, is_written: true }),
             // The value that a text or blocks were made of.
             (None, Some(value), _) | (None, None, OutcomeBody::Json(value, _)) => {
-                Some(StructuredValue { value: value.clone(), is_written: false })
+                Some(StructuredValue { value, is_written: false })
             }
             _ => None,
         };
         Ok(match &self.form {
-            ResultForm::Unchanged => {
-                written.or(selected).map_or(RenderedResult::Unchanged(body), RenderedResult::Value)
-            }
+            ResultForm::Unchanged => RenderedResult::Value(written.unwrap_or_default()),
             ResultForm::Text(text) => RenderedResult::Text(text.render(&scope)?.0, structured(written)),
             ResultForm::Content(blocks) => {
                 let mut rendered = Vec::new();

@@ -1,9 +1,10 @@
-//! The parts that prompts, resources and tools share: pack, run, scope and call context.
+//! The parts that prompts, resources and tools share: pack, run and scope.
 
 pub(super) mod entry_references;
 pub(super) mod listed_text;
 pub(super) mod redacting_client;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time;
 
@@ -12,8 +13,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::action::{
-    self, ActionContext, ActionError, ActionOutcome, Checkpoint, EntryFuture, PackEntries, Run, RunCompilation,
-    RunContext, RunLimits, RunOutcome, RunPlan,
+    self, ActionOutcome, CallContext, EntryFuture, McpClient, OutcomeReads, Run, RunCompilation, RunLimits, RunOutcome,
+    RunPlan, StepContext, StepEntry,
 };
 use crate::budget::Budget;
 use crate::catalog::Catalog;
@@ -21,8 +22,8 @@ use crate::catalog::entry::entry_references::ReferenceCollector;
 use crate::catalog::entry::listed_text::pack_constants;
 use crate::catalog::entry::redacting_client::RedactingClient;
 use crate::catalog::listing::Object;
-use crate::catalog::result::call_result::{CallContext, ResourceResult, ResultBlock, TextOrBlob, ToolResult};
-use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
+use crate::catalog::result::call_result::{ResourceResult, ResultBlock, TextOrBlob, ToolResult};
+use crate::catalog::result::refusal::CallError;
 use crate::compile::{Compiler, LoadContext, NamePrefix, Pack};
 use crate::diagnostic::{Code, SourceMap};
 use crate::digest::Digest;
@@ -31,7 +32,6 @@ use crate::load::LoadedPack;
 use crate::redact::{InputEnd, Redactor};
 use crate::template::{Scope, ScopeConstants, ScopeShape};
 use crate::value_types::{Duration, Size};
-use crate::world::RedactingWorld;
 use crate::yaml::{Location, Spanned};
 
 /// The context of a pack, which all its entries share.
@@ -100,32 +100,20 @@ impl PackContext {
         name: &str,
         plan: &RunPlan,
         scope: &Scope,
-        entry_context: &EntryContext<'_>,
+        catalog: &Catalog,
+        call: &CallContext,
     ) -> Result<RunOutcome, CallError> {
-        let step_entries = StepEntries { pack_context: self, entry_context };
-        let client =
-            RedactingClient { client: entry_context.call.client(), folder: self.folder.path(), prefix: &self.prefix };
-        let world = RedactingWorld::wrap(entry_context.catalog.redactor(), &entry_context.call.world);
-        let run = RunContext {
-            world: &world,
-            cancel: entry_context.call.cancel.clone(),
-            max_output: plan.limits.max_output,
-            pack_folder: self.folder.path(),
-            entry_name: name,
-            client: &client,
-            entries: &step_entries,
-            client_wait: entry_context.budget.client_wait(),
-            called_by_step: entry_context.depth > 0,
-            may_detach: entry_context.depth == 0 && entry_context.call.may_detach,
-        };
-        let timeout = entry_context.timeout.map_or(plan.limits.timeout, |left| left.min(plan.limits.timeout));
-        let context = ActionContext {
-            run: &run,
+        let client = RedactingClient { client: call.client(), folder: self.folder.path(), prefix: &self.prefix };
+        let context = StepContext {
+            call,
+            entry: &EntryRun { name, pack_context: self, catalog, client },
             scope,
-            timeout,
-            checkpoint: entry_context.checkpoint,
+            timeout: call.time_left.min(plan.limits.timeout),
+            max_output: plan.limits.max_output,
+            checkpoint: call.checkpoint.as_deref(),
             stdouts: None,
-            step: None,
+            id: None,
+            reads: &OutcomeReads::ALL,
         };
         Ok(plan.run(&context).await?)
     }
@@ -142,89 +130,9 @@ pub(super) struct EntryBuildContext<'a, 'c> {
     pub(super) contents_before: usize,
 }
 
-/// The context of a call at one entry; nested calls have one each.
-#[derive(Clone, Copy)]
-pub(super) struct EntryContext<'a> {
-    pub(super) call: &'a CallContext,
-    pub(super) catalog: &'a Catalog,
-    /// The time left to the calling entry.
-    timeout: Option<time::Duration>,
-    /// Where to resume this entry.
-    pub(super) checkpoint: Option<&'a Checkpoint>,
-    pub(super) budget: &'a Budget,
-    /// The depth of nested calls.
-    depth: usize,
-}
-
-impl<'a> EntryContext<'a> {
-    /// The context at the first entry of a call.
-    pub(super) fn new(call: &'a CallContext, catalog: &'a Catalog, budget: &'a Budget) -> EntryContext<'a> {
-        EntryContext { call, catalog, timeout: None, checkpoint: call.checkpoint.as_ref(), budget, depth: 0 }
-    }
-
-    /// The client's roots, from the checkpoint or by asking the client.
-    ///
-    /// # Errors
-    /// The client cannot be asked, or has not answered yet.
-    pub(super) async fn roots(&self) -> Result<Vec<String>, CallError> {
-        if let Some(known) = self.checkpoint.and_then(|checkpoint| checkpoint.roots.clone()) {
-            return Ok(known);
-        }
-        Ok(action::ask_roots(self.call.client(), self.budget, self.budget.time_left()).await?)
-    }
-
-    /// The budget of an entry: its own timeout, limited by the time left to its caller.
-    pub(super) fn entry_budget(&self, plan: Option<&RunPlan>) -> Budget {
-        let run_timeout = plan.map_or_else(RunLimits::default, |plan| plan.limits).timeout;
-        self.budget.with_timeout(self.timeout.map_or(run_timeout, |left| left.min(run_timeout)))
-    }
-
-    /// The time that is left to an entry with this timeout.
-    pub(super) fn time_left(&self, run_timeout: time::Duration) -> time::Duration {
-        self.timeout.map_or(run_timeout, |left| left.min(run_timeout))
-    }
-
-    /// The context of an entry with this timeout that has waited.
-    pub(super) fn after_waiting(&self, waited: time::Duration, run_timeout: time::Duration) -> EntryContext<'a> {
-        if waited.is_zero() {
-            return *self;
-        }
-        EntryContext { timeout: Some(self.time_left(run_timeout).saturating_sub(waited)), ..*self }
-    }
-
-    /// The context with another budget.
-    pub(super) fn with_budget<'b>(&self, budget: &'b Budget) -> EntryContext<'b>
-    where
-        'a: 'b,
-    {
-        EntryContext { budget, ..*self }
-    }
-
-    /// The context once roots are known: a run that waited for them has not begun.
-    pub(super) fn without_roots_checkpoint(&self) -> EntryContext<'a> {
-        EntryContext { checkpoint: self.checkpoint.filter(|checkpoint| !checkpoint.wants_roots), ..*self }
-    }
-
-    /// Checks that an entry without a run is not resumed.
-    ///
-    /// # Errors
-    /// It is resumed.
-    pub(super) fn ensure_not_resumed(&self) -> Result<(), CallError> {
-        if self.checkpoint.is_some() { Err(ActionError::RunChanged.into()) } else { Ok(()) }
-    }
-
-    /// The context of an entry that this one calls or embeds.
-    ///
-    /// # Errors
-    /// Calls are nested too deeply.
-    pub(super) fn enter_nested(&self) -> Result<EntryContext<'a>, CallError> {
-        if self.depth >= MAX_CALL_DEPTH {
-            return Err(
-                Refusal::new(RefusalKind::Internal, format!("call depth exceeds {MAX_CALL_DEPTH} entries")).into()
-            );
-        }
-        Ok(EntryContext { checkpoint: None, depth: self.depth + 1, ..*self })
-    }
+/// The time that the run of an entry may take; of an entry without a run, its inputs and its content.
+pub(super) fn entry_timeout(plan: Option<&RunPlan>) -> time::Duration {
+    plan.map_or_else(RunLimits::default, |plan| plan.limits).timeout
 }
 
 /// Keeps known roots in the checkpoint of a call that waits for something else.
@@ -235,25 +143,18 @@ pub(super) fn with_roots_checkpoint(roots: Option<Vec<String>>, mut error: CallE
     error
 }
 
-/// The maximum depth of nested calls.
-const MAX_CALL_DEPTH: usize = 8;
-
-/// The entries that steps of one pack may call.
-struct StepEntries<'a> {
+/// An entry while its plan runs.
+struct EntryRun<'a> {
+    name: &'a str,
     pack_context: &'a PackContext,
-    entry_context: &'a EntryContext<'a>,
+    catalog: &'a Catalog,
+    client: RedactingClient<'a>,
 }
 
-impl StepEntries<'_> {
-    fn nested_call<'v>(&'v self, context: ActionContext<'v>) -> Result<EntryContext<'v>, ActionError> {
-        let nested = self.entry_context.enter_nested()?;
-        let budget = context.scope.budget();
-        Ok(EntryContext { timeout: Some(context.timeout), checkpoint: context.checkpoint, budget, ..nested })
-    }
-
+impl EntryRun<'_> {
     /// Redacts the outcome of another entry before a step sees it: a step could cut a secret into pieces.
     fn redact_outcome(&self, mut outcome: ActionOutcome) -> ActionOutcome {
-        let redactor = self.entry_context.catalog.redactor();
+        let redactor = self.catalog.redactor();
         redactor.redact_value(&mut outcome.value);
         match &mut outcome.body {
             action::OutcomeBody::None => {}
@@ -269,56 +170,71 @@ impl StepEntries<'_> {
     }
 }
 
-impl PackEntries for StepEntries<'_> {
-    fn call_tool<'a>(&'a self, name: &'a str, arguments: Object, context: ActionContext<'a>) -> EntryFuture<'a> {
+impl StepEntry for EntryRun<'_> {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn pack_folder(&self) -> &Path {
+        self.pack_context.folder.path()
+    }
+
+    fn client(&self) -> &dyn McpClient {
+        &self.client
+    }
+
+    fn call_tool<'a>(&'a self, name: &'a str, arguments: Object, context: StepContext<'a>) -> EntryFuture<'a> {
         Box::pin(async move {
-            let entry_context = self.nested_call(context)?;
-            let answer = entry_context
-                .catalog
-                .run_tool(&self.pack_context.prefix.qualify(name), Some(arguments), &entry_context)
-                .await;
-            Ok(self.redact_outcome(tool_outcome(answer?)))
+            let name = self.pack_context.prefix.qualify(name);
+            let call = context.nested_call()?;
+            let tool =
+                self.catalog.tools.get(&*name).ok_or_else(|| CallError::from(self.catalog.unknown_tool(&name)))?;
+            let answer = tool.call(Some(arguments), self.catalog, &call).await?;
+            Ok(self.redact_outcome(tool_outcome(answer, context.reads)))
         })
     }
 
-    fn get_prompt<'a>(&'a self, name: &'a str, arguments: Object, context: ActionContext<'a>) -> EntryFuture<'a> {
+    fn get_prompt<'a>(&'a self, name: &'a str, arguments: Object, context: StepContext<'a>) -> EntryFuture<'a> {
         Box::pin(async move {
-            let entry_context = self.nested_call(context)?;
-            let answer = entry_context
-                .catalog
-                .render_prompt(&self.pack_context.prefix.qualify(name), Some(arguments), &entry_context)
-                .await;
-            let messages = answer?.messages;
-            let text: Vec<&str> = messages.iter().filter_map(|message| block_text(&message.content)).collect();
+            let name = self.pack_context.prefix.qualify(name);
+            let answer = self.catalog.render_prompt(&name, Some(arguments), &context.nested_call()?).await?;
+            let text: Vec<&str> = answer.messages.iter().filter_map(|message| block_text(&message.content)).collect();
             let text = text.join("\n");
-            let value = json!({ "text": text, "messages": messages });
+            let value = match context.reads.has_fields() {
+                true => json!({ "text": text, "messages": answer.messages }),
+                false => Value::Null,
+            };
             Ok(self.redact_outcome(ActionOutcome::success(value, action::OutcomeBody::Text(text))))
         })
     }
 
-    fn may_notify_of(&self, uri: &str) -> bool {
-        self.pack_context.is_root_pack() || self.entry_context.catalog.has_resource_for(self.pack_context, uri)
+    fn read_resource<'a>(&'a self, uri: &'a str, context: StepContext<'a>) -> EntryFuture<'a> {
+        Box::pin(async move {
+            let answer = self.catalog.read_for_pack(uri, self.pack_context, &context.nested_call()?).await?;
+            Ok(self.redact_outcome(resource_outcome(answer, context.reads)))
+        })
     }
 
-    fn read_resource<'a>(&'a self, uri: &'a str, context: ActionContext<'a>) -> EntryFuture<'a> {
-        Box::pin(async move {
-            let entry_context = self.nested_call(context)?;
-            let answer = entry_context.catalog.read_for_pack(uri, self.pack_context, &entry_context).await?;
-            Ok(self.redact_outcome(resource_outcome(answer)))
-        })
+    fn may_notify_of(&self, uri: &str) -> bool {
+        self.pack_context.is_root_pack() || self.catalog.has_resource_for(self.pack_context, uri)
     }
 }
 
 /// A tool's answer as a step sees it.
-fn tool_outcome(answer: ToolResult) -> ActionOutcome {
+fn tool_outcome(answer: ToolResult, reads: &OutcomeReads) -> ActionOutcome {
     let text = answer.content.iter().filter_map(block_text).collect::<Vec<_>>().join("\n");
-    let shown = with_note(&text, answer.note.as_deref());
-    let value = json!({ "text": shown, "structured": answer.structured, "isError": answer.is_error });
-    let body = match answer.structured {
-        Some(structured) => action::OutcomeBody::Json(structured, text.clone()),
-        None => action::OutcomeBody::Text(text.clone()),
+    let value = match reads.has_fields() {
+        true => {
+            let shown = with_note(&text, answer.note.as_deref());
+            json!({ "text": shown, "structured": answer.structured, "isError": answer.is_error })
+        }
+        false => Value::Null,
     };
-    let failure = answer.is_error.then_some(text);
+    let failure = answer.is_error.then(|| text.clone());
+    let body = match answer.structured {
+        Some(structured) => action::OutcomeBody::Json(structured, text),
+        None => action::OutcomeBody::Text(text),
+    };
     ActionOutcome { failure, note: answer.note, ..ActionOutcome::success(value, body) }
 }
 
@@ -328,14 +244,14 @@ fn with_note(text: &str, note: Option<&str>) -> String {
 }
 
 /// A resource's first piece as a step sees it.
-fn resource_outcome(ResourceResult { contents, note, .. }: ResourceResult) -> ActionOutcome {
+fn resource_outcome(ResourceResult { contents, note, .. }: ResourceResult, reads: &OutcomeReads) -> ActionOutcome {
     let Some(first) = contents.into_iter().next() else {
         return ActionOutcome::success(Value::Null, action::OutcomeBody::None);
     };
     let says_json = first.mime_type.as_deref().is_some_and(|mime| mime.contains("json"));
     let outcome = match first.body {
         TextOrBlob::Text(text) => {
-            let shown = with_note(&text, note.as_deref());
+            let shown = reads.has_field("text").then(|| with_note(&text, note.as_deref()));
             let value = json!({ "text": shown, "blob": null, "mimeType": first.mime_type });
             let parsed = says_json.then(|| serde_json::from_str(&text).ok()).flatten();
             ActionOutcome::success(
@@ -348,7 +264,8 @@ fn resource_outcome(ResourceResult { contents, note, .. }: ResourceResult) -> Ac
         }
         TextOrBlob::Blob(blob) => {
             let bytes = STANDARD.decode(&blob).unwrap_or_default();
-            let value = json!({ "blob": blob, "mimeType": first.mime_type });
+            let value =
+                if reads.has_fields() { json!({ "blob": blob, "mimeType": first.mime_type }) } else { Value::Null };
             ActionOutcome::success(value, action::OutcomeBody::Bytes(bytes, first.mime_type.unwrap_or_default()))
         }
     };
@@ -408,7 +325,7 @@ impl CheckedRun {
     /// The run of an entry that is checked completely; `fingerprint` is the entry's digest.
     pub(super) fn into_plan(self, digest: u64, compiler: &Compiler<'_>) -> Option<RunPlan> {
         let mut plan = self.plan?;
-        plan.set_outcome_reads(&compiler.read_step_ids, digest);
+        plan.set_outcome_reads(&compiler.outcome_reads, digest);
         Some(plan)
     }
 }

@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
+use crate::action::{CallContext, ask_roots};
 use crate::budget::{BudgetExceeded, memory_size};
-use crate::catalog::entry::EntryContext;
 use crate::catalog::inputs::argument_schema::{
     DeclaredArguments, LISTED_TEXTS, compile_schema, object_schema, render_texts,
 };
@@ -63,16 +63,6 @@ impl From<BindError> for Refusal {
             BindError::BudgetExceeded(why) => why.into(),
         }
     }
-}
-
-/// A call whose arguments may go to its entry: those that must be inside of folders are.
-pub(super) struct ResolvedCall<'a> {
-    /// The arguments; each path is the one that it leads to.
-    pub(super) arguments: Object,
-    /// The call on its way.
-    pub(super) entry_context: EntryContext<'a>,
-    /// The roots, where they were needed.
-    pub(super) roots: Option<Vec<String>>,
 }
 
 impl Inputs {
@@ -133,36 +123,31 @@ impl Inputs {
         self.confined_arguments.iter().any(ConfinedArgument::needs_roots)
     }
 
-    /// Resolves what must be inside of folders. The client's roots are asked for where something is given.
+    /// Replaces each path that must be inside of folders by the one that it leads to. Returns the client's roots, which are
+    /// asked for where something is given that must be inside of them.
     ///
     /// # Errors
     /// What is outside of them, and a client that cannot be asked, or has yet to answer.
-    pub(super) async fn confine<'a>(
+    pub(super) async fn confine(
         &self,
         arguments: Object,
-        entry_context: &EntryContext<'a>,
-    ) -> Result<ResolvedCall<'a>, CallError> {
+        call: &mut CallContext,
+    ) -> Result<(Object, Option<Vec<String>>), CallError> {
         self.marker.iter().for_each(CoverageMarker::hit);
         if !resolve_confined_paths::is_given(self.confined_arguments.iter(), &arguments) {
-            return Ok(ResolvedCall { arguments, entry_context: *entry_context, roots: None });
+            return Ok((arguments, None));
         }
         let in_roots = self.confined_arguments.iter().filter(|argument| argument.needs_roots());
-        let began = Instant::now();
         let roots = match resolve_confined_paths::is_given(in_roots, &arguments) {
-            true => Some(entry_context.roots().await?),
+            true => Some(client_roots(call).await?),
             false => None,
         };
-        let waited = roots.as_ref().map(|_| began.elapsed()).unwrap_or_default();
         let known = roots.as_deref().unwrap_or_default();
         let resolve = || resolve_confined_paths::resolve_paths(&self.confined_arguments, arguments, known);
-        let arguments = entry_context
-            .budget
-            .run_io(resolve)
-            .flatten()?
-            .map_err(|complaints| Refusal::new(RefusalKind::BadArguments, complaints.join("\n")))?;
-        let after = entry_context.after_waiting(waited, entry_context.budget.timeout());
-        let entry_context = if roots.is_some() { after.without_roots_checkpoint() } else { after };
-        Ok(ResolvedCall { arguments, entry_context, roots })
+        let resolved = call.budget.run_io(resolve).flatten()?;
+        let arguments =
+            resolved.map_err(|complaints| Refusal::new(RefusalKind::BadArguments, complaints.join("\n")))?;
+        Ok((arguments, roots))
     }
 
     /// Compiles `inputSchema`, and puts its properties in scope even if it has errors.
@@ -482,6 +467,20 @@ pub(super) fn check_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
             compiler.scope_shape = std::mem::take(&mut compiler.scope_shape).with_name(name.value.clone(), Shape::Any);
         }
     }
+}
+
+/// The roots of the client, from the checkpoint or by asking it, which takes of the time of the call.
+async fn client_roots(call: &mut CallContext) -> Result<Vec<String>, CallError> {
+    let began = Instant::now();
+    let known = call.checkpoint.as_ref().and_then(|checkpoint| checkpoint.roots.clone());
+    let roots = match known {
+        Some(known) => known,
+        None => ask_roots(call.client(), &call.budget, call.budget.time_left()).await?,
+    };
+    call.time_left = call.time_left.saturating_sub(began.elapsed());
+    // A run that waited for roots has not begun.
+    call.checkpoint = call.checkpoint.take().filter(|checkpoint| !checkpoint.wants_roots);
+    Ok(roots)
 }
 
 /// Checks the keys of an argument besides its schema.

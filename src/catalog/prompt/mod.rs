@@ -6,16 +6,17 @@ use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::action::RunPlan;
+use crate::action::{CallContext, RunPlan};
 use crate::budget::Budget;
+use crate::catalog::Catalog;
 use crate::catalog::complete::{CompletionOwner, CompletionSources, compile_sources};
 use crate::catalog::content::block::{CompiledBlock, RenderedBlock};
 use crate::catalog::entry::entry_references::ReferenceCollector;
 use crate::catalog::entry::listed_text::listed_text;
 use crate::catalog::entry::{
-    EntryBuildContext, EntryContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint,
+    EntryBuildContext, PackContext, RunKeys, check_limits, entry_digest, entry_timeout, with_roots_checkpoint,
 };
-use crate::catalog::inputs::{Inputs, ResolvedCall, arguments_size, refuse_many_arguments};
+use crate::catalog::inputs::{Inputs, arguments_size, refuse_many_arguments};
 use crate::catalog::listing::icons::{check_icons, listed_icons};
 use crate::catalog::listing::{self, Object, ResourceListing};
 use crate::catalog::prompt::imported_prompt::{ImportedParts, compile_text, dotprompt_messages};
@@ -194,26 +195,25 @@ impl CompiledPrompt {
     pub(super) async fn render(
         &self,
         given: Option<Object>,
-        entry_context: &EntryContext<'_>,
+        catalog: &Catalog,
+        call: &CallContext,
     ) -> Result<Vec<(Role, Vec<RenderedBlock>)>, CallError> {
-        let budget = entry_context.entry_budget(self.plan.as_ref());
-        let entry_context = &entry_context.with_budget(&budget);
-        let arguments = budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given))?;
-        let ResolvedCall { mut arguments, entry_context, roots } =
-            self.inputs.confine(arguments?, entry_context).await?;
-        budget.run(|| add_values(&self.imported.values, &mut arguments)).flatten()?;
-        let mut scope = self.pack_context.scope(arguments, &budget);
+        let mut call = call.enter(entry_timeout(self.plan.as_ref()));
+        let arguments = call.budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given))?;
+        let (mut arguments, roots) = self.inputs.confine(arguments?, &mut call).await?;
+        call.budget.run(|| add_values(&self.imported.values, &mut arguments)).flatten()?;
+        let mut scope = self.pack_context.scope(arguments, &call.budget);
         if let Some(plan) = &self.plan {
-            let ended = Box::pin(self.pack_context.run_plan(&self.listing.name, plan, &scope, &entry_context)).await;
-            let ended = ended.map_err(|error| with_roots_checkpoint(roots, error))?;
-            scope = ended.extend_scope(scope);
+            let running = self.pack_context.run_plan(&self.listing.name, plan, &scope, catalog, &call);
+            let ended = Box::pin(running).await.map_err(|error| with_roots_checkpoint(roots, error))?;
             if let Some(message) = ended.outcome.failure {
                 return Err(Refusal::new(RefusalKind::Internal, message).into());
             }
+            (scope, _) = ended.into_scope(scope);
         } else {
-            entry_context.ensure_not_resumed()?;
+            call.ensure_not_resumed()?;
         }
-        Ok(budget.run(|| self.render_messages(&scope))??)
+        Ok(call.budget.run(|| self.render_messages(&scope))??)
     }
 
     /// Its messages, by role.

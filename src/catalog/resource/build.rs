@@ -49,7 +49,7 @@ impl CompiledResource {
         let hints = resource.annotations.as_ref().map(|hints| listed_annotations(hints, compiler));
         let digest = entry_digest(resource.location, contents_before, compiler);
         if let Some(ResourceContent::Run(run)) = &mut content {
-            run.plan.set_outcome_reads(&compiler.read_step_ids, pack_context.entry_digest(digest));
+            run.plan.set_outcome_reads(&compiler.outcome_reads, pack_context.entry_digest(digest));
         }
         let inputs = inputs?;
         Some(CompiledResource {

@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
-use crate::action::{OutcomeBody, RunPlan};
+use crate::action::{CallContext, OutcomeBody, RunPlan};
 use crate::budget::{Budget, Reservation};
 use crate::diagnostic::truncate;
 use crate::files::{mime_by_name, rfc3339};
@@ -22,19 +22,19 @@ use crate::template::{Scope, Template, TextSlot};
 use crate::uri::UriTemplate;
 use crate::value_types::CacheScope;
 
-use super::MAX_SHOWN_URI_CHARS;
 use super::complete::{CompletionOwner, CompletionQuery, CompletionSources, ResourceCompletion};
 use super::content::blob::CompiledBlob;
 use super::content::block::RenderedBlock;
 use super::content::compiled_result::{AuthorHints, CompiledResult, RenderedResult};
 use super::content::pack_file::{self, FileLocation, PackFile};
-use super::entry::{EntryContext, PackContext, with_roots_checkpoint};
-use super::inputs::{BindError, Inputs, ResolvedCall};
+use super::entry::{PackContext, entry_timeout, with_roots_checkpoint};
+use super::inputs::{BindError, Inputs};
 use super::listing::{self, Annotations, ResourceInfo};
 use super::resource::resource_root::ResourceRoot;
 use super::result::call_result::{ResultContents, TextOrBlob};
 use super::result::media_block::contents_type;
 use super::result::refusal::{CallError, Refusal, RefusalKind};
+use super::{Catalog, MAX_SHOWN_URI_CHARS};
 use file_template::FileTemplate;
 use path_values::{PathValues, has_variable};
 
@@ -183,15 +183,11 @@ impl CompiledResource {
         match &self.content {
             ResourceContent::Root(root) if self.path_variable() == Some(query.argument) => {
                 let paths = || self.readable_entries(root).map(|entry| entry.path.clone()).collect();
-                query
-                    .entry_context
-                    .budget
-                    .run_sized(root.entries().len().saturating_mul(PATH_OVERHEAD_BYTES), paths)
-                    .ok()
+                query.call.budget.run_sized(root.entries().len().saturating_mul(PATH_OVERHEAD_BYTES), paths).ok()
             }
             ResourceContent::FileTemplate(file) => {
-                let named = PathValues { file, resource: self, budget: query.entry_context.budget };
-                query.entry_context.budget.run_io(|| named.values(query.argument, query.other_arguments)).ok()?
+                let named = PathValues { file, resource: self, budget: &query.call.budget };
+                query.call.budget.run_io(|| named.values(query.argument, query.other_arguments)).ok()?
             }
             _ => None,
         }
@@ -284,23 +280,23 @@ impl CompiledResource {
         &self,
         uri: &str,
         values: IndexMap<String, String>,
-        entry_context: &EntryContext<'_>,
+        catalog: &Catalog,
+        call: &CallContext,
     ) -> Result<ReadOutcome, CallError> {
         let path = values.values().next().cloned().unwrap_or_default();
         let given: Map<String, Value> = values.into_iter().map(|(name, value)| (name, Value::from(value))).collect();
         let bind_refusal = |bind_error: BindError| Refusal::from(bind_error).with_data(json!({ "uri": uri }));
-        let budget = entry_context.entry_budget(self.plan());
-        let entry_context = &entry_context.with_budget(&budget);
-        let bound = budget.run_sized(uri.len(), || self.inputs.bind_coerced(Some(given)))?;
+        let mut call = call.enter(entry_timeout(self.plan()));
+        let bound = call.budget.run_sized(uri.len(), || self.inputs.bind_coerced(Some(given)))?;
         let arguments = bound.map_err(bind_refusal)?;
-        let ResolvedCall { arguments, entry_context, roots } = self.inputs.confine(arguments, entry_context).await?;
-        let scope = self.pack_context.scope(arguments, &budget);
+        let (arguments, roots) = self.inputs.confine(arguments, &mut call).await?;
+        let scope = self.pack_context.scope(arguments, &call.budget);
         if let ResourceContent::Run(run) = &self.content {
-            let reading = self.run(run, scope, uri, &entry_context).await;
+            let reading = self.run(run, scope, uri, catalog, &call).await;
             return reading.map_err(|error| with_roots_checkpoint(roots, error));
         }
-        entry_context.ensure_not_resumed()?;
-        let (body, mime_type) = self.read_content(uri, &path, &scope, &entry_context.call.memory).await?;
+        call.ensure_not_resumed()?;
+        let (body, mime_type) = self.read_content(uri, &path, &scope, &call.memory).await?;
         Ok(ReadOutcome { body: ReadBody::Contents(self.to_contents(uri, body, mime_type)), note: None })
     }
 
@@ -358,9 +354,10 @@ impl CompiledResource {
         run: &ResourceRun,
         scope: Scope,
         uri: &str,
-        entry_context: &EntryContext<'_>,
+        catalog: &Catalog,
+        call: &CallContext,
     ) -> Result<ReadOutcome, CallError> {
-        let mut outcome = Box::pin(self.pack_context.run_plan(&self.key, &run.plan, &scope, entry_context)).await?;
+        let mut outcome = Box::pin(self.pack_context.run_plan(&self.key, &run.plan, &scope, catalog, call)).await?;
         if let Some(message) = &outcome.outcome.failure {
             let kind = if outcome.outcome.status == Some(404) { RefusalKind::NotFound } else { RefusalKind::Internal };
             return Err(Refusal::new(kind, message.clone()).with_data(json!({ "uri": uri })).into());
@@ -368,10 +365,10 @@ impl CompiledResource {
         // An empty body lacks nothing.
         let has_body = outcome.outcome.body.size() > 0;
         let note = outcome.outcome.note.take().filter(|_| has_body && run.result.shows_note());
-        let (budget, size) = (entry_context.budget, outcome.size());
-        let author = AuthorHints { world: &*entry_context.call.world, entry_name: &self.key };
+        let size = outcome.size();
+        let author = AuthorHints { world: &*call.world, entry_name: &self.key };
         let render = || run.result.render(Some(outcome), scope, &author);
-        let body = match budget.run_sized(size, render)?? {
+        let body = match call.budget.run_sized(size, render)?? {
             RenderedResult::Content(made, _) => return Ok(ReadOutcome { body: ReadBody::Blocks(made), note }),
             RenderedResult::Text(text, _) => (TextOrBlob::Text(text), "text/plain".to_owned()),
             RenderedResult::Value(Value::String(text)) => (TextOrBlob::Text(text), "text/plain".to_owned()),

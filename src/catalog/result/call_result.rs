@@ -1,53 +1,15 @@
-//! The context of calls into a catalog, and their results, independent of protocol versions.
+//! The results of calls into a catalog, independent of protocol versions.
 //!
 //! Blocks serialize as MCP's JSON. Error codes are not here: server/ chooses them.
 
 use crate::catalog::result::refusal::Refusal;
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
-use crate::action::{Checkpoint, McpClient, NoClient};
-use crate::budget::{Budget, Reservation};
 use crate::catalog::listing::{Annotations, Object, ResourceListing};
 use crate::value_types::{CacheScope, Role};
-use crate::world::World;
-
-/// The context of a call.
-#[derive(Clone)]
-pub struct CallContext {
-    /// Cancelled when the caller no longer wants the result.
-    pub cancel: CancellationToken,
-    /// Where programs are run and requests are sent.
-    pub world: Arc<dyn World>,
-    /// The client that called, where it can be asked or notified.
-    pub client: Option<Arc<dyn McpClient>>,
-    /// Where to resume a call that waited for its client.
-    pub checkpoint: Option<Checkpoint>,
-    /// Whether a tool may continue as a task after the step that it names.
-    pub may_detach: bool,
-    /// What the request holds of the memory that all callers share.
-    pub memory: Arc<Reservation>,
-}
-
-impl CallContext {
-    /// A call that `cancel` ends, whose actions happen in `world`, without a client.
-    pub fn new(cancel: CancellationToken, world: Arc<dyn World>) -> CallContext {
-        CallContext { cancel, world, client: None, checkpoint: None, may_detach: false, memory: Arc::default() }
-    }
-
-    /// The client that called; without one, a client that answers nothing.
-    pub(in crate::catalog) fn client(&self) -> &dyn McpClient {
-        self.client.as_deref().unwrap_or(&NoClient)
-    }
-
-    /// The budget of the call, starting now.
-    pub(in crate::catalog) fn budget(&self) -> Budget {
-        Budget::new(self.cancel.clone(), self.memory.caller())
-    }
-}
 
 /// The result of a tool. A failed tool has a result too, for the model to read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

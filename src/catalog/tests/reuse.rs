@@ -10,12 +10,12 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{StubWorld, block_on, environment};
-use crate::catalog::result::call_result::CallContext;
 use crate::catalog::{BuildOutcome, Catalog, ReadFiles, UnacceptedCatalog, build, read_packs};
 use crate::compile::FileBuffers;
 use crate::diagnostic::render_lines;
 use crate::files::Folder;
 use crate::load::{CommandOutputs, EnvSource, LoadedPacks, ManifestLocation, load_manifests};
+use crate::world::World;
 
 /// What a prompt may be, below its name. Those of the first dozen are good wherever they are.
 const PROMPTS: &[&str] = &[
@@ -142,8 +142,8 @@ pub(super) fn describe(built: &BuildOutcome) -> String {
     for (prompt, arguments) in
         lists.prompts.iter().flat_map(|prompt| [(prompt, json!({})), (prompt, json!({ "who": "7" }))])
     {
-        let world = StubWorld::new(200, "text/plain", "fine");
-        let context = CallContext::new(CancellationToken::new(), world);
+        let world: Arc<dyn World> = StubWorld::new(200, "text/plain", "fine");
+        let context = catalog.call_context(CancellationToken::new(), &world, Arc::default());
         let answer = block_on(catalog.get_prompt(&prompt.name, arguments.as_object().cloned(), &context));
         let _ = match answer {
             Ok(answer) => writeln!(text, "{}: {}", prompt.name, json!(answer.messages)),

@@ -9,9 +9,8 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
-use crate::action::{ActionError, McpClient, ProgressUpdate};
+use crate::action::{ActionError, CallContext, McpClient, ProgressUpdate};
 use crate::budget::round_for_display;
-use crate::catalog::entry::EntryContext;
 use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
 use crate::catalog::tool::concurrency_queue::{ConcurrencyQueue, QueuePosition};
 use crate::compile::Compiler;
@@ -98,22 +97,20 @@ impl CallLimit {
     pub(in crate::catalog) async fn admit(
         &self,
         name: &str,
-        entry_context: &EntryContext<'_>,
-        timeout: Duration,
+        call: &CallContext,
     ) -> Result<ConcurrencyPermit, CallError> {
         // A resumed call was admitted before.
-        let admission = self.acquire(name, entry_context.checkpoint.is_none());
+        let admission = self.acquire(name, call.checkpoint.is_none());
         let queued = match admission.map_err(|message| Refusal::new(RefusalKind::LimitReached, message))? {
             Admission::Running(permit) => return Ok(permit),
             Admission::Waiting(queued) => queued,
         };
-        let patience = entry_context.time_left(timeout);
         tokio::select! {
             biased;
-            () = entry_context.call.cancel.cancelled() => Err(ActionError::from(WorldError::Cancelled).into()),
-            permit = queued.wait(name, entry_context.call.client()) => Ok(permit),
-            () = tokio::time::sleep(patience) => {
-                let waited = round_for_display(patience);
+            () = call.cancel().cancelled() => Err(ActionError::from(WorldError::Cancelled).into()),
+            permit = queued.wait(name, call.client()) => Ok(permit),
+            () = tokio::time::sleep(call.time_left) => {
+                let waited = round_for_display(call.time_left);
                 let message = format!("waited {waited:?} in the queue of `{name}`; try again later");
                 Err(Refusal::new(RefusalKind::LimitReached, message).into())
             }

@@ -6,24 +6,24 @@ pub(super) mod mcp_header;
 pub(super) mod required_capabilities;
 
 use std::sync::Arc;
-use std::time::{self, Instant};
+use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::action::{OutcomeBody, RunLimits, RunPlan};
+use crate::action::{CallContext, OutcomeBody, RunOutcome, RunPlan};
+use crate::catalog::Catalog;
 use crate::catalog::complete::warn_of_tool_completions;
 use crate::catalog::content::block::RenderedBlock;
 use crate::catalog::content::compiled_result::{AuthorHints, CompiledResult, RenderedResult, StructuredValue};
 use crate::catalog::entry::listed_text::{listed_text, render_at_load};
 use crate::catalog::entry::{
-    EntryBuildContext, EntryContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint,
+    EntryBuildContext, PackContext, RunKeys, check_limits, entry_digest, entry_timeout, with_roots_checkpoint,
 };
 use crate::catalog::inputs::argument_schema::DeclaredArguments;
-use crate::catalog::inputs::{BindError, Inputs, ResolvedCall, arguments_size, violations_message};
+use crate::catalog::inputs::{BindError, Inputs, arguments_size, violations_message};
 use crate::catalog::listing::icons::{check_icons, listed_icons};
 use crate::catalog::listing::{self, Object};
-use crate::catalog::result::call_result::{BlockNotes, ResultBlock, TaskPolicy};
-
+use crate::catalog::result::call_result::{BlockNotes, ResultBlock, TaskPolicy, ToolResult};
 use crate::catalog::result::media_block::{blob_block, media_block};
 use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
 use crate::catalog::tool::call_limit::CallLimit;
@@ -32,7 +32,7 @@ use crate::compile::{Compiler, LocatedJson};
 use crate::diagnostic::{Code, FileId, Severity, quote_names, truncate};
 use crate::manifest::{self, Task, TaskSupport};
 use crate::schema::{Schema, unknown_keywords};
-use crate::template::{Template, UriSlot};
+use crate::template::{Scope, Template, UriSlot};
 use crate::value_types::Json;
 use crate::world::CapturedBytes;
 use crate::yaml::{Location, Spanned};
@@ -68,8 +68,8 @@ pub(super) struct ToolContent {
 
 /// What a tool has done when its result is made.
 struct Done {
-    /// In words, up to the result.
-    description: String,
+    /// In words, up to the result, where that may not fit its schema.
+    description: Option<String>,
     /// Whether it may have changed something.
     had_side_effects: bool,
 }
@@ -127,30 +127,62 @@ impl CompiledTool {
         self.result.resource_uris()
     }
 
-    /// Calls it.
+    /// Calls it, for a client or a step.
     ///
     /// # Errors
-    /// The client lacks what is required of it, the arguments do not fit, a limit is reached, or the run has no result.
-    /// [`RefusalKind::is_tool_error`] says which of these the model reads.
+    /// What is no result for the model to read, as [`RefusalKind::is_tool_error`] says: such as a client that lacks what is
+    /// required of it, a cancellation and a question.
     pub(super) async fn call(
         &self,
         given: Option<Object>,
-        entry_context: &EntryContext<'_>,
-    ) -> Result<ToolContent, CallError> {
-        if let Some(requires) = &self.requires {
-            requires.check_client(&self.listing.name, entry_context.call.client())?;
+        catalog: &Catalog,
+        call: &CallContext,
+    ) -> Result<ToolResult, CallError> {
+        let ToolContent { content, structured, note, is_error } = match self.run(given, catalog, call).await {
+            Ok(content) => content,
+            Err(CallError::Refused(refusal)) if refusal.kind.is_tool_error() => return Ok(refusal.into()),
+            Err(error) => return Err(error),
+        };
+        match catalog.resolve_blocks(content, &self.pack_context, call).await {
+            Ok(content) => Ok(ToolResult { content, structured, note, is_error }),
+            Err(CallError::Refused(refusal)) if refusal.kind != RefusalKind::Cancelled => Ok(refusal.into()),
+            Err(error) => Err(error),
         }
-        let budget = entry_context.entry_budget(self.plan.as_ref());
-        let entry_context = &entry_context.with_budget(&budget);
-        let bound = budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given))?;
+    }
+
+    /// Runs it when a limit allows it, and makes its content.
+    async fn run(
+        &self,
+        given: Option<Object>,
+        catalog: &Catalog,
+        call: &CallContext,
+    ) -> Result<ToolContent, CallError> {
+        let name = &self.listing.name;
+        if let Some(requires) = &self.requires {
+            requires.check_client(name, call.client())?;
+        }
+        let mut call = call.enter(entry_timeout(self.plan.as_ref()));
+        let bound = call.budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given))?;
         let arguments = bound.inspect_err(|error| self.log_undeclared_arguments(error))?;
         let began = Instant::now();
         let _permit = match &self.limit {
-            Some(limit) => Some(limit.admit(&self.listing.name, entry_context, self.timeout()).await?),
+            Some(limit) => Some(limit.admit(name, &call).await?),
             None => None,
         };
-        let waited = if self.has_queue() { began.elapsed() } else { time::Duration::ZERO };
-        self.run(arguments, &entry_context.after_waiting(waited, self.timeout())).await
+        if self.has_queue() {
+            call.time_left = call.time_left.saturating_sub(began.elapsed());
+        }
+        let (arguments, roots) = self.inputs.confine(arguments, &mut call).await?;
+        let scope = self.pack_context.scope(arguments, &call.budget);
+        let Some(plan) = &self.plan else {
+            call.ensure_not_resumed()?;
+            let author = AuthorHints { world: &*call.world, entry_name: name };
+            let render = || self.tool_content(self.result.render(None, scope, &author)?, None);
+            return Ok(call.budget.run(render)??);
+        };
+        // In a box, for calls without actions.
+        let ended = Box::pin(self.pack_context.run_plan(name, plan, &scope, catalog, &call)).await;
+        self.content_after_run(plan, ended.map_err(|error| with_roots_checkpoint(roots, error))?, scope, &call)
     }
 
     /// Tells the author how to take what hosts add to every call, of which the model need not know.
@@ -175,22 +207,14 @@ impl CompiledTool {
         self.limit.as_ref().is_some_and(CallLimit::has_queue)
     }
 
-    fn timeout(&self) -> time::Duration {
-        self.plan.as_ref().map_or_else(RunLimits::default, |plan| plan.limits).timeout
-    }
-
-    async fn run(&self, arguments: Object, entry_context: &EntryContext<'_>) -> Result<ToolContent, CallError> {
-        let ResolvedCall { arguments, entry_context, roots } = self.inputs.confine(arguments, entry_context).await?;
-        let scope = self.pack_context.scope(arguments, entry_context.budget);
-        let author = AuthorHints { world: &*entry_context.call.world, entry_name: &self.listing.name };
-        let Some(plan) = &self.plan else {
-            entry_context.ensure_not_resumed()?;
-            let render = || self.tool_content(self.result.render(None, scope, &author)?, None);
-            return Ok(entry_context.budget.run(render)??);
-        };
-        // In a box, for calls without actions.
-        let ended = Box::pin(self.pack_context.run_plan(&self.listing.name, plan, &scope, &entry_context)).await;
-        let mut ended = ended.map_err(|error| with_roots_checkpoint(roots, error))?;
+    /// The content of its result after its run.
+    fn content_after_run(
+        &self,
+        plan: &RunPlan,
+        mut ended: RunOutcome,
+        scope: Scope,
+        call: &CallContext,
+    ) -> Result<ToolContent, CallError> {
         if let Some(message) = ended.outcome.failure {
             return Err(Refusal::new(RefusalKind::Internal, message).into());
         }
@@ -200,7 +224,9 @@ impl CompiledTool {
         let note = ended.outcome.note.take().filter(|_| self.result.shows_note());
         let is_list = matches!(ended.outcome.body, OutcomeBody::Json(..));
         let size = ended.size();
-        let done = Done { description: plan.describe_end(&ended), had_side_effects: ended.had_side_effects };
+        let author = AuthorHints { world: &*call.world, entry_name: &self.listing.name };
+        let description = self.output_schema.as_ref().map(|_| plan.describe_end(&ended));
+        let done = Done { description, had_side_effects: ended.had_side_effects };
         let render = || match self.result.render(Some(ended), scope, &author) {
             Ok(rendered) => self.tool_content(rendered, Some(&done)),
             // Such as what `select` selects from.
@@ -210,7 +236,7 @@ impl CompiledTool {
             }
             Err(refusal) => Err(Refusal { message: self.with_effects(refusal.message, Some(&done)), ..refusal }),
         };
-        let mut content = entry_context.budget.run_sized(size, render)??;
+        let mut content = call.budget.run_sized(size, render)??;
         // An error says what was done.
         let note = note.filter(|_| !content.is_error || !content.content.is_empty());
         if is_list && !content.is_error {
@@ -233,7 +259,7 @@ impl CompiledTool {
 
     /// The message for a result that does not fit the schema; `reasons` begin on its line or on their own.
     fn misfit_message(&self, reasons: &str, done: Option<&Done>) -> String {
-        let subject = done.map_or("the result", |done| &done.description);
+        let subject = done.and_then(|done| done.description.as_deref()).unwrap_or("the result");
         self.with_effects(format!("{subject} does not fit `outputSchema`:{reasons}"), done)
     }
 
@@ -241,14 +267,19 @@ impl CompiledTool {
     /// behind the reason all the same, as what was done is not to be done again.
     fn tool_content(&self, rendered: RenderedResult, done: Option<&Done>) -> Result<ToolContent, Refusal> {
         let (mut content, structured) = match rendered {
-            RenderedResult::Unchanged(body) => self.body_content(body),
+            RenderedResult::Unchanged(OutcomeBody::None) => (Vec::new(), None),
+            RenderedResult::Unchanged(OutcomeBody::Text(text)) => (text_content(text), None),
+            RenderedResult::Unchanged(OutcomeBody::Json(value, text)) => {
+                (text_content(text), self.as_structured(value))
+            }
+            RenderedResult::Unchanged(OutcomeBody::Bytes(bytes, mime_type)) => {
+                (bytes_block(&bytes, &mime_type).map(RenderedBlock::Block).into_iter().collect(), None)
+            }
             RenderedResult::Value(value) => {
                 let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                (vec![RenderedBlock::Block(ResultBlock::text(text))], self.as_structured(value))
+                (text_content(text), self.as_structured(value))
             }
-            RenderedResult::Text(text, structured) => {
-                (vec![RenderedBlock::Block(ResultBlock::text(text))], self.structured_content(structured))
-            }
+            RenderedResult::Text(text, structured) => (text_content(text), self.structured_content(structured)),
             RenderedResult::Content(made, structured) => (made, self.structured_content(structured)),
         };
         let Some(reasons) = self.misfit(structured.as_ref())? else {
@@ -263,20 +294,6 @@ impl CompiledTool {
             content.insert(0, RenderedBlock::Block(ResultBlock::text(message)));
         }
         Ok(ToolContent { content, structured: None, note: None, is_error: true })
-    }
-
-    /// The content of an action's body: text, JSON with equal text, or media.
-    fn body_content(&self, body: OutcomeBody) -> (Vec<RenderedBlock>, Option<Value>) {
-        match body {
-            OutcomeBody::None => (Vec::new(), None),
-            OutcomeBody::Text(text) => (vec![RenderedBlock::Block(ResultBlock::text(text))], None),
-            OutcomeBody::Json(value, text) => {
-                (vec![RenderedBlock::Block(ResultBlock::text(text))], self.as_structured(value))
-            }
-            OutcomeBody::Bytes(bytes, mime_type) => {
-                (bytes_block(&bytes, &mime_type).map(RenderedBlock::Block).into_iter().collect(), None)
-            }
-        }
     }
 
     /// The value beside a text or blocks: one that the author wrote, or one that the tool promises.
@@ -304,13 +321,17 @@ impl CompiledTool {
     }
 }
 
+fn text_content(text: String) -> Vec<RenderedBlock> {
+    vec![RenderedBlock::Block(ResultBlock::text(text))]
+}
+
 /// The block of a body that is not text; `None` if it is empty.
 fn bytes_block(bytes: &[u8], mime_type: &str) -> Option<ResultBlock> {
     match mime_type.split('/').next() {
         Some("image" | "audio") => media_block(bytes, mime_type, BlockNotes::default()),
         // Bytes of no known type are text in another encoding more often than not.
         _ if mime_type == "application/octet-stream" => {
-            Some(ResultBlock::text(CapturedBytes::new(bytes.to_vec(), 0).to_display_text()))
+            Some(ResultBlock::text(CapturedBytes::new(bytes.to_vec(), 0).into_display_text()))
         }
         _ => Some(ResultBlock::Resource(blob_block(bytes, mime_type))),
     }

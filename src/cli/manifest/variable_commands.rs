@@ -99,7 +99,7 @@ fn printed_value(program: &str, output: &ProgramOutput) -> Result<String, String
 /// How a program failed, with the first line of its stderr. What it printed on stdout may be the secret.
 fn exit_reason(program: &str, output: &ProgramOutput, secrets: &[&str]) -> String {
     let printed = output.stdout.to_display_text();
-    let redactor = Redactor::new(secrets.iter().copied().chain([printed.as_str()]));
+    let redactor = Redactor::new(secrets.iter().copied().chain([&*printed]));
     let mut stderr = output.stderr.clone();
     redactor.redact_bytes(&mut stderr.bytes, InputEnd::Interrupted);
     let stderr = strip_escapes(&stderr.to_display_text());

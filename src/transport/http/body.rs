@@ -5,7 +5,6 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     body::{Body, Bytes},
     http::StatusCode,
-    response::Response,
 };
 use futures_util::StreamExt;
 use http_body::Body as _;
@@ -16,7 +15,7 @@ use crate::{
     transport::message::MessageError,
 };
 
-use super::response::RefusedMessage;
+use super::response::RefusedRequest;
 
 /// The largest body that is read.
 pub(super) const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
@@ -34,16 +33,16 @@ pub(super) enum BodyError {
     Busy(#[from] Busy),
 }
 
-impl BodyError {
-    pub(super) fn response(&self) -> Response {
-        let message = self.to_string();
-        let (status, error) = match self {
+impl From<BodyError> for RefusedRequest {
+    fn from(unread: BodyError) -> RefusedRequest {
+        let message = unread.to_string();
+        let (status, error) = match unread {
             BodyError::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, MessageError::invalid_request(None, message)),
             BodyError::EndedEarly => (StatusCode::BAD_REQUEST, MessageError::invalid_request(None, message)),
             BodyError::TimedOut(_) => (StatusCode::REQUEST_TIMEOUT, MessageError::invalid_request(None, message)),
             BodyError::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, MessageError::busy(None, message)),
         };
-        RefusedMessage(status, error).response()
+        RefusedRequest::Message(status, error)
     }
 }
 

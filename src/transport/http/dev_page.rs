@@ -14,6 +14,7 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 use crate::catalog::{HttpAccess, TokenDigest};
 use crate::dev_page::{CONTENT_SECURITY_POLICY, DevPageEventReader, DevPageEvents, DevPageFile, PAGE_FILES};
 
+use super::HttpServer;
 use super::response::{build_response, text_response};
 
 /// Where the events are.
@@ -44,14 +45,16 @@ impl DevPage {
     }
 
     /// The stream of events.
-    pub(super) fn event_stream(&self, keep_alive: Duration) -> Response {
+    pub(super) fn event_stream(&self, http_server: &Arc<HttpServer>, headers: &HeaderMap) -> Response {
         let DevPageEventReader { earlier, next } = self.events.subscribe();
         let earlier = stream::iter(earlier.into_iter().map(|event| encode(&event)));
+        let keep_alive = http_server.keep_alive;
         let later = stream::unfold(next, move |mut next| async move {
             let piece = next_piece(&mut next, keep_alive).await?;
             Some((piece, next))
         });
-        let pieces = earlier.chain(later).map(Ok::<Bytes, Infallible>);
+        let revoked = http_server.clone().wait_for_revocation(headers);
+        let pieces = earlier.chain(later).map(Ok::<Bytes, Infallible>).take_until(Box::pin(revoked));
         let mut response = build_response(StatusCode::OK, "text/event-stream", Body::from_stream(pieces));
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         response

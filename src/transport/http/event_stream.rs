@@ -1,10 +1,10 @@
 //! Writes `text/event-stream` responses.
 
-use std::{convert::Infallible, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
     response::Response,
 };
 use futures_util::{Stream, StreamExt, stream};
@@ -12,6 +12,7 @@ use futures_util::{Stream, StreamExt, stream};
 use crate::{budget::block_if_large, spec_version::SpecVersion};
 
 use super::{
+    HttpServer,
     event_channel::{Event, EventReader},
     response::build_response,
 };
@@ -19,11 +20,14 @@ use super::{
 /// After how long a client may come again whose stream broke off.
 const RECONNECT_DELAY: Duration = Duration::from_secs(3);
 
-/// A response of these events. A comment is sent after each `keep_alive` without one.
+/// A response of these events, which ends when the token of the request is no longer valid. A comment is sent where there
+/// is no event for a while.
 pub(super) fn event_stream_response(
     events: impl Stream<Item = Bytes> + Send + 'static,
-    keep_alive: Duration,
+    http_server: &Arc<HttpServer>,
+    headers: &HeaderMap,
 ) -> Response {
+    let keep_alive = http_server.keep_alive;
     let pieces = stream::unfold(Box::pin(events), move |mut events| async move {
         let piece = match tokio::time::timeout(keep_alive, events.next()).await {
             Ok(event) => event?,
@@ -31,6 +35,7 @@ pub(super) fn event_stream_response(
         };
         Some((Ok::<Bytes, Infallible>(piece), events))
     });
+    let pieces = pieces.take_until(Box::pin(http_server.clone().wait_for_revocation(headers)));
     let mut response = build_response(StatusCode::OK, "text/event-stream", Body::from_stream(pieces));
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));

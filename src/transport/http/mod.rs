@@ -18,9 +18,7 @@ mod post;
 mod single_request;
 mod standard_headers;
 mod liveness;
-mod redact;
 mod response;
-mod token_revocation;
 mod session;
 mod sessions;
 mod sse;
@@ -61,12 +59,15 @@ use self::{
     connection::HttpConnection,
     connections::Connections,
     health::answer_health_check,
-    response::{add_cors_headers, denied_response, method_not_allowed, other_path_response, text_response},
+    response::{RefusedRequest, add_cors_headers, denied_response, method_not_allowed, other_path, text_response},
     session::{HttpSession, SESSION_ID_HEADER},
     sessions::Sessions,
     sse::SsePaths,
 };
 use super::{STOP_TIMEOUT, log_abandoned_calls};
+
+/// What a client of a session is told that names none.
+const SESSION_REQUIRED: &str = "Bad Request: Session ID is required";
 
 /// How long clients may take to read what was answered before the server stops.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(250);
@@ -262,6 +263,26 @@ impl HttpServer {
         self.page.as_ref().map_or(&catalog.http_settings().access, |page| &page.access)
     }
 
+    /// Returns when what these headers show is not the token any more.
+    fn wait_for_revocation(self: Arc<HttpServer>, headers: &HeaderMap) -> impl Future<Output = ()> + Send + use<> {
+        let authorization = headers.get(header::AUTHORIZATION).cloned();
+        let mut catalogs = self.shared_server.subscribe();
+        async move {
+            loop {
+                // What is changed from here on is noticed below.
+                catalogs.mark_unchanged();
+                let catalog = self.shared_server.catalog();
+                if self.guard.check_token(authorization.as_ref(), self.access(&catalog)).is_err() {
+                    return;
+                }
+                drop(catalog);
+                if catalogs.changed().await.is_err() {
+                    return pending().await;
+                }
+            }
+        }
+    }
+
     /// The session that a request names, if it lives.
     fn session_of(&self, headers: &HeaderMap) -> Option<Arc<HttpSession>> {
         let id = headers.get(SESSION_ID_HEADER)?.to_str().ok()?;
@@ -306,71 +327,69 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
         // Its words are constant: there is nothing to hide in them.
         Err(denied) => return denied_response(&denied),
     };
-    let authorization = request.headers().get(header::AUTHORIZATION).cloned();
     if let Some(file) = http_server.page.as_ref().and_then(|_| DevPage::file(request.method(), path)) {
         return file;
     }
     let page = http_server.page.as_ref().filter(|_| path == dev_page::EVENTS_PATH);
     let sse = http_server.sse.as_ref().filter(|paths| paths.contains(path));
-    let mut response = if request.method() == Method::OPTIONS && origin.is_some() {
-        text_response(StatusCode::NO_CONTENT, "")
+    let answered = if request.method() == Method::OPTIONS && origin.is_some() {
+        Ok(text_response(StatusCode::NO_CONTENT, ""))
     } else if sse.is_none() && page.is_none() && path.trim_end_matches('/') != http_server.path.trim_end_matches('/') {
-        other_path_response(&http_server.path, path)
-    } else if let Err(denied) = http_server.guard.check_token(authorization.as_ref(), access) {
-        denied_response(&denied)
+        Err(other_path(&http_server.path, path))
+    } else if let Err(denied) = http_server.guard.check_token(request.headers().get(header::AUTHORIZATION), access) {
+        Ok(denied_response(&denied))
     } else if let Some(page) = page {
-        page.event_stream(http_server.keep_alive)
+        Ok(page.event_stream(&http_server, request.headers()))
     } else if let Some(paths) = sse {
         sse::handle_sse(&http_server, paths, &connection, request).await
     } else {
         handle_mcp(&http_server, &connection, request).await
     };
-    response = token_revocation::end_on_revocation(response, &http_server, authorization);
-    response = redact::redact_response(response, http_server.sessions.shared_server().redactors()).await;
+    let redactors = http_server.shared_server.redactors();
+    let mut response = answered.unwrap_or_else(|refused| refused.into_response(redactors));
     if let Some(origin) = origin {
         add_cors_headers(response.headers_mut(), origin);
     }
     response
 }
 
-async fn handle_mcp(http_server: &HttpServer, connection: &HttpConnection, request: Request) -> Response {
+async fn handle_mcp(
+    http_server: &Arc<HttpServer>,
+    connection: &HttpConnection,
+    request: Request,
+) -> Result<Response, RefusedRequest> {
     let (parts, body) = request.into_parts();
     let accepted = Accepted::from_headers(&parts.headers);
     match parts.method {
         Method::POST if !accepted.json && !accepted.event_stream => {
-            Accepted::refusal("application/json or text/event-stream")
+            Ok(Accepted::refusal("application/json or text/event-stream"))
         }
         Method::POST => match refuse_body_type(&parts.headers) {
-            Some(refused) => refused,
+            Some(refused) => Ok(refused),
             None => post::handle_post(http_server, connection, parts, body, accepted).await,
         },
-        Method::GET if !accepted.event_stream => Accepted::refusal("text/event-stream"),
+        Method::GET if !accepted.event_stream => Ok(Accepted::refusal("text/event-stream")),
+        Method::GET | Method::DELETE if is_sessionless(&parts.headers) => {
+            check_known_version(&parts.headers).map(|()| method_not_allowed("POST"))
+        }
         Method::GET => open_stream(http_server, &parts.headers),
         Method::DELETE => end_session(http_server, &parts.headers),
-        _ => method_not_allowed("GET, POST, DELETE"),
+        _ => Ok(method_not_allowed("GET, POST, DELETE")),
     }
 }
 
 /// The session that a `GET` or `DELETE` means.
-fn require_session(http_server: &HttpServer, headers: &HeaderMap) -> Result<Arc<HttpSession>, Box<Response>> {
-    if let Some(refused) = refuse_unknown_version(headers) {
-        return Err(Box::new(refused));
-    }
-    if is_sessionless(headers) {
-        return Err(Box::new(method_not_allowed("POST")));
-    }
+fn require_session(http_server: &HttpServer, headers: &HeaderMap) -> Result<Arc<HttpSession>, RefusedRequest> {
+    check_known_version(headers)?;
     if !headers.contains_key(SESSION_ID_HEADER) {
-        return Err(Box::new(text_response(StatusCode::BAD_REQUEST, "Bad Request: Session ID is required")));
+        return Err(RefusedRequest::text(StatusCode::BAD_REQUEST, SESSION_REQUIRED));
     }
-    http_server.session_of(headers).ok_or_else(|| Box::new(post::session_not_found()))
+    http_server.session_of(headers).ok_or_else(RefusedRequest::session_not_found)
 }
 
 /// Opens the stream of what belongs to no request, or one that broke off.
-fn open_stream(http_server: &HttpServer, headers: &HeaderMap) -> Response {
-    let session = match require_session(http_server, headers) {
-        Ok(session) => session,
-        Err(refused) => return *refused,
-    };
+fn open_stream(http_server: &Arc<HttpServer>, headers: &HeaderMap) -> Result<Response, RefusedRequest> {
+    let session = require_session(http_server, headers)?;
     let last_event = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let reader = match last_event {
         Some(id) => event_channel::parse_event_id(id).and_then(|(channel, after)| session.resume(channel, after)),
@@ -378,19 +397,17 @@ fn open_stream(http_server: &HttpServer, headers: &HeaderMap) -> Response {
     };
     // A stream that is gone is over: of an error, browsers would try again and again.
     let Some(reader) = reader else {
-        return event_stream::event_stream_response(stream::empty(), http_server.keep_alive);
+        return Ok(event_stream::event_stream_response(stream::empty(), http_server, headers));
     };
     let events = event_stream::read_session_events(reader, session.version());
-    event_stream::event_stream_response(events, http_server.keep_alive)
+    Ok(event_stream::event_stream_response(events, http_server, headers))
 }
 
-fn end_session(http_server: &HttpServer, headers: &HeaderMap) -> Response {
-    if let Err(refused) = require_session(http_server, headers) {
-        return *refused;
-    }
+fn end_session(http_server: &HttpServer, headers: &HeaderMap) -> Result<Response, RefusedRequest> {
+    require_session(http_server, headers)?;
     let id = headers.get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok()).unwrap_or_default();
     http_server.sessions.end(id);
-    text_response(StatusCode::NO_CONTENT, "")
+    Ok(text_response(StatusCode::NO_CONTENT, ""))
 }
 
 /// Refuses a body that is not JSON as it stands.
@@ -418,11 +435,11 @@ fn is_sessionless(headers: &HeaderMap) -> bool {
 }
 
 /// Refuses a version that is not spoken (basic/transports, `MCP-Protocol-Version`).
-fn refuse_unknown_version(headers: &HeaderMap) -> Option<Response> {
+fn check_known_version(headers: &HeaderMap) -> Result<(), RefusedRequest> {
     let is_known = |version: &&str| ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == *version);
-    let unknown = protocol_version(headers).filter(|version| !is_known(version))?;
+    let Some(unknown) = protocol_version(headers).filter(|version| !is_known(version)) else { return Ok(()) };
     let message = format!("Bad Request: Unsupported MCP-Protocol-Version: {unknown}");
-    Some(text_response(StatusCode::BAD_REQUEST, message))
+    Err(RefusedRequest::text(StatusCode::BAD_REQUEST, message))
 }
 
 fn protocol_version(headers: &HeaderMap) -> Option<&str> {

@@ -8,15 +8,13 @@ use axum::{
     response::Response,
 };
 use futures_util::stream;
-use rmcp::model::{
-    ClientNotification, ClientRequest, CustomRequest, ErrorCode, ErrorData, GetMeta, ProtocolVersion, RequestId,
-};
+use rmcp::model::{ClientNotification, ClientRequest, CustomRequest, GetMeta, ProtocolVersion, RequestId};
 use serde_json::Value;
 
 use crate::{
     budget::{Caller, Reservation, block_if_large},
     diagnostic::{bytes_without_byte_order_mark, truncate},
-    server::{Method, OutgoingMessage, params_error},
+    server::{Method, params_error},
     spec_version::SpecVersion,
     transport::{
         batch,
@@ -27,49 +25,40 @@ use crate::{
 };
 
 use super::{
-    HttpServer,
+    HttpServer, SESSION_REQUIRED,
     accept::Accepted,
     batch_response,
     body::{self, BodyError},
+    check_known_version,
     connection::HttpConnection,
-    event_stream, is_sessionless, protocol_version, refuse_unknown_version,
-    response::{RefusedMessage, error_response, json_response, text_response, too_many_sessions},
+    event_stream, is_sessionless, protocol_version,
+    response::{RefusedRequest, json_response, text_response},
     session::{HttpSession, SESSION_ID_HEADER},
     single_request, standard_headers,
 };
 
-/// The response that says why a message is not taken.
-type RefusedResponse = Box<Response>;
-
 pub(super) async fn handle_post(
-    http_server: &HttpServer,
+    http_server: &Arc<HttpServer>,
     connection: &HttpConnection,
     parts: Parts,
     body: Body,
     accepted: Accepted,
-) -> Response {
+) -> Result<Response, RefusedRequest> {
     let session = http_server.session_of(&parts.headers);
     let caller = session.as_ref().map_or(connection.caller(), |session| session.caller());
-    let (bytes, reservation) = match read_admitted(body, connection, caller).await {
-        Ok(admitted) => admitted,
-        Err(response) => return response,
-    };
+    let (bytes, reservation) = read_admitted(body, connection, caller).await?;
     let bytes = bytes_without_byte_order_mark(&bytes);
     if batch::is_batch(bytes) {
         let session = session.filter(|_| !is_sessionless(&parts.headers));
         return batch_response::respond_to_batch(http_server, &parts.headers, session, bytes, accepted).await;
     }
     let read = block_if_large(bytes.len() as u64, || read_message(&normalize(bytes), &parts.headers, accepted));
-    let message = match read {
-        Ok(Some(message)) => message,
-        Ok(None) => return text_response(StatusCode::ACCEPTED, ""),
-        Err(refused) => return refused.response(),
-    };
+    let Some(message) = read? else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
     let post = Post { http_server, headers: &parts.headers, accepted, reservation: reservation.clone() };
-    let mut response = post.answer(message, session).await.unwrap_or_else(|refused| *refused);
+    let mut response = post.answer(message, session).await?;
     // Its memory is held until it is written.
     response.extensions_mut().insert(reservation);
-    response
+    Ok(response)
 }
 
 /// Reads a body to its end, and waits for room for its message before anybody parses it.
@@ -77,41 +66,41 @@ pub(super) async fn read_admitted(
     body: Body,
     connection: &HttpConnection,
     caller: &Arc<Caller>,
-) -> Result<(Bytes, Arc<Reservation>), Response> {
+) -> Result<(Bytes, Arc<Reservation>), RefusedRequest> {
     let reservation = Arc::new(caller.reserve(0));
-    let bytes = body::read_body(body, connection.limits().body_timeout, &reservation).await;
-    let bytes = bytes.map_err(|unread| unread.response())?;
+    let bytes = body::read_body(body, connection.limits().body_timeout, &reservation).await?;
     connection.message_arrived();
-    let too_large =
-        |message: String| error_response(StatusCode::PAYLOAD_TOO_LARGE, MessageError::invalid_request(None, message));
+    let too_large = |message: String| {
+        RefusedRequest::Message(StatusCode::PAYLOAD_TOO_LARGE, MessageError::invalid_request(None, message))
+    };
     let size = block_if_large(bytes.len() as u64, || peer_state::checked_size(&bytes, caller.pool()));
     let size = size.map_err(too_large)?;
-    body::admit(size, &reservation).await.map_err(|busy| BodyError::Busy(busy).response())?;
+    body::admit(size, &reservation).await.map_err(BodyError::Busy)?;
     Ok((bytes, reservation))
 }
 
 /// Parses a message, and refuses what its own words and the version of the head rule out. `None` for an invalid
 /// notification.
-fn read_message(bytes: &[u8], headers: &HeaderMap, accepted: Accepted) -> Result<Option<Incoming>, RefusedMessage> {
-    let bad = |error: MessageError| RefusedMessage(StatusCode::BAD_REQUEST, error);
-    let envelope = message::parse_envelope(bytes).map_err(bad)?;
+fn read_message(bytes: &[u8], headers: &HeaderMap, accepted: Accepted) -> Result<Option<Incoming>, RefusedRequest> {
+    let envelope = message::parse_envelope(bytes).map_err(RefusedRequest::bad_message)?;
     if let MessageKind::Request { id, method } = &envelope.kind {
         if is_removed_method(method, headers) {
             let message = format!("unknown method `{}`", truncate(method, 64));
-            return Err(RefusedMessage(StatusCode::NOT_FOUND, MessageError::method_not_found(id.clone(), message)));
+            let error = MessageError::method_not_found(id.clone(), message);
+            return Err(RefusedRequest::Message(StatusCode::NOT_FOUND, error));
         }
         if method == "subscriptions/listen" && !accepted.event_stream {
             let message = "the answer is a stream: accept `text/event-stream`";
             let error = MessageError::invalid_request(Some(id.clone()), message);
-            return Err(RefusedMessage(StatusCode::NOT_ACCEPTABLE, error));
+            return Err(RefusedRequest::Message(StatusCode::NOT_ACCEPTABLE, error));
         }
     }
-    let message = envelope.parse().map_err(bad)?;
+    let message = envelope.parse().map_err(RefusedRequest::bad_message)?;
     if let Some(Incoming::Request(id, ClientRequest::CustomRequest(custom))) = &message
         && is_malformed(custom)
         && let Some(complaint) = params_error(&custom.method, custom.params.as_ref())
     {
-        return Err(bad(MessageError::invalid_params(id.clone(), complaint)));
+        return Err(RefusedRequest::bad_message(MessageError::invalid_params(id.clone(), complaint)));
     }
     Ok(message)
 }
@@ -133,14 +122,14 @@ fn is_removed_method(method: &str, headers: &HeaderMap) -> bool {
 
 /// A request that carries a message, without that.
 pub(super) struct Post<'a> {
-    pub(super) http_server: &'a HttpServer,
+    pub(super) http_server: &'a Arc<HttpServer>,
     pub(super) headers: &'a HeaderMap,
     pub(super) accepted: Accepted,
     pub(super) reservation: Arc<Reservation>,
 }
 
 impl Post<'_> {
-    async fn answer(self, message: Incoming, session: Option<Arc<HttpSession>>) -> Result<Response, RefusedResponse> {
+    async fn answer(self, message: Incoming, session: Option<Arc<HttpSession>>) -> Result<Response, RefusedRequest> {
         let is_of_session = self.check_version(&message)?;
         if !is_of_session {
             return self.answer_single(message).await;
@@ -149,29 +138,27 @@ impl Post<'_> {
             return self.answer_in_session(message, &session).await;
         }
         if self.headers.contains_key(SESSION_ID_HEADER) {
-            return Err(Box::new(session_not_found()));
+            return Err(RefusedRequest::session_not_found());
         }
         match message {
             Incoming::Request(_, ClientRequest::DiscoverRequest(_)) => self.answer_single(message).await,
             Incoming::Request(id, request @ ClientRequest::InitializeRequest(_)) => {
                 self.begin_session(id, request).await
             }
-            _ => Err(Box::new(text_response(StatusCode::BAD_REQUEST, "Bad Request: Session ID is required"))),
+            _ => Err(RefusedRequest::text(StatusCode::BAD_REQUEST, SESSION_REQUIRED)),
         }
     }
 
     /// Compares the version in the head with that of the message. Returns whether it is one with sessions.
-    fn check_version(&self, message: &Incoming) -> Result<bool, RefusedResponse> {
+    fn check_version(&self, message: &Incoming) -> Result<bool, RefusedRequest> {
         let header = protocol_version(self.headers);
         let request = match message {
             Incoming::Request(id, request) => Some((id, request)),
             _ => None,
         };
         let stated = request.and_then(|(_, request)| request.get_meta().protocol_version());
-        if stated.is_none()
-            && let Some(refused) = refuse_unknown_version(self.headers)
-        {
-            return Err(Box::new(refused));
+        if stated.is_none() {
+            check_known_version(self.headers)?;
         }
         let has_session = stated.as_ref().is_none_or(|version| *version < ProtocolVersion::V_2026_07_28);
         if let Some((id, ClientRequest::InitializeRequest(initialize))) = request.filter(|_| has_session) {
@@ -181,7 +168,7 @@ impl Post<'_> {
                     "Invalid Request: MCP-Protocol-Version header ({header}) does not match initialize params.protocolVersion ({body})"
                 );
                 let error = MessageError::invalid_request(Some(id.clone()), message);
-                return Err(Box::new(error_response(StatusCode::BAD_REQUEST, error)));
+                return Err(RefusedRequest::bad_message(error));
             }
             return Ok(true);
         }
@@ -193,7 +180,7 @@ impl Post<'_> {
     }
 
     /// Answers a message that belongs to no session.
-    async fn answer_single(self, message: Incoming) -> Result<Response, RefusedResponse> {
+    async fn answer_single(self, message: Incoming) -> Result<Response, RefusedRequest> {
         let needs_headers = is_sessionless(self.headers);
         match message {
             Incoming::Request(id, request) => {
@@ -214,7 +201,7 @@ impl Post<'_> {
             }
             Incoming::Answer(..) => {
                 let message = "stateless server does not accept JSON-RPC responses";
-                Err(Box::new(error_response(StatusCode::BAD_REQUEST, MessageError::invalid_request(None, message))))
+                Err(RefusedRequest::bad_message(MessageError::invalid_request(None, message)))
             }
         }
     }
@@ -223,32 +210,33 @@ impl Post<'_> {
         self,
         message: Incoming,
         session: &Arc<HttpSession>,
-    ) -> Result<Response, RefusedResponse> {
+    ) -> Result<Response, RefusedRequest> {
         let received = session.receive_message(ReceivedMessage::new(message, self.reservation.clone()));
-        let reader = received.map_err(|error| Box::new(RefusedMessage::by_code(error).response()))?;
-        let Some(reader) = reader else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
+        let Some(reader) = received.map_err(RefusedRequest::by_code)? else {
+            return Ok(text_response(StatusCode::ACCEPTED, ""));
+        };
         if !self.accepted.event_stream {
             return Ok(self.accepted.read_answer(reader, session).await);
         }
         let events = event_stream::read_session_events(reader, session.version());
-        Ok(event_stream::event_stream_response(events, self.http_server.keep_alive))
+        Ok(event_stream::event_stream_response(events, self.http_server, self.headers))
     }
 
     /// Begins a session with `initialize`, which is answered at once.
-    async fn begin_session(self, id: RequestId, request: ClientRequest) -> Result<Response, RefusedResponse> {
+    async fn begin_session(self, id: RequestId, request: ClientRequest) -> Result<Response, RefusedRequest> {
         let sessions = &self.http_server.sessions;
         let Some((session_id, session)) = sessions.create(false) else {
-            return Err(Box::new(too_many_sessions(Some(id)).response()));
+            return Err(RefusedRequest::too_many_sessions(Some(id)));
         };
         let message = ReceivedMessage::new(Incoming::Request(id, request), self.reservation.clone());
-        let reader = session.receive_message(message).map_err(|error| RefusedMessage::by_code(error).response())?;
+        let reader = session.receive_message(message).map_err(RefusedRequest::by_code)?;
         let answer = match reader {
             Some(mut reader) => reader.next().await,
             None => None,
         };
         let Some(answer) = answer else {
             sessions.end(&session_id);
-            return Err(Box::new(text_response(StatusCode::INTERNAL_SERVER_ERROR, "session ended")));
+            return Err(RefusedRequest::text(StatusCode::INTERNAL_SERVER_ERROR, "session ended"));
         };
         let mut response = self.whole_answer(&answer.payload.json());
         if let Ok(session_id) = HeaderValue::from_str(&session_id) {
@@ -262,7 +250,8 @@ impl Post<'_> {
         match self.accepted.event_stream {
             true => event_stream::event_stream_response(
                 stream::iter([event_stream::encode_message(json, None)]),
-                self.http_server.keep_alive,
+                self.http_server,
+                self.headers,
             ),
             false => json_response(StatusCode::OK, json.clone()),
         }
@@ -270,7 +259,7 @@ impl Post<'_> {
 }
 
 /// Refuses a version in `_meta` that the head does not have, and a head of 2026-07-28 with a request that lacks it.
-fn check_stated_version(header: Option<&str>, id: &RequestId, request: &ClientRequest) -> Result<(), RefusedResponse> {
+fn check_stated_version(header: Option<&str>, id: &RequestId, request: &ClientRequest) -> Result<(), RefusedRequest> {
     let newest = ProtocolVersion::V_2026_07_28;
     let Some(stated) = request.get_meta().protocol_version() else {
         let is_discover = matches!(request, ClientRequest::DiscoverRequest(_));
@@ -279,7 +268,7 @@ fn check_stated_version(header: Option<&str>, id: &RequestId, request: &ClientRe
             let message =
                 format!("Invalid params: request _meta is missing or has malformed required fields: {missing}");
             let error = MessageError::invalid_params(id.clone(), message);
-            return Err(Box::new(error_response(StatusCode::BAD_REQUEST, error)));
+            return Err(RefusedRequest::bad_message(error));
         }
         return Ok(());
     };
@@ -298,13 +287,8 @@ pub(super) fn missing_meta(request: &ClientRequest) -> Vec<&'static str> {
     request.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28)
 }
 
-fn header_mismatch(id: Option<RequestId>, message: String) -> RefusedResponse {
-    let answer = OutgoingMessage::error(id, &ErrorData::new(ErrorCode::HEADER_MISMATCH, message, None));
-    Box::new(json_response(StatusCode::BAD_REQUEST, answer.json))
-}
-
-pub(super) fn session_not_found() -> Response {
-    text_response(StatusCode::NOT_FOUND, "Not Found: Session not found")
+fn header_mismatch(id: Option<RequestId>, message: String) -> RefusedRequest {
+    RefusedRequest::bad_message(MessageError::header_mismatch(id, message))
 }
 
 fn notification_method(notification: &ClientNotification) -> &str {

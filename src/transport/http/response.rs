@@ -1,5 +1,7 @@
 //! Builds responses: errors, JSON, plain text and CORS headers.
 
+use std::borrow::Cow;
+
 use axum::{
     body::{Body, Bytes},
     http::{HeaderMap, HeaderValue, StatusCode, header},
@@ -7,34 +9,59 @@ use axum::{
 };
 use rmcp::model::RequestId;
 
-use crate::transport::message::MessageError;
+use crate::{redact::Redactors, transport::message::MessageError};
 
 use super::access_guard::AccessDenial;
 
-/// Why a message is refused, and with which status.
-pub(super) struct RefusedMessage(pub(super) StatusCode, pub(super) MessageError);
-
-impl RefusedMessage {
-    /// What cannot be taken now, or ever.
-    pub(super) fn by_code(error: MessageError) -> RefusedMessage {
-        let status = if error.is_busy() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::BAD_REQUEST };
-        RefusedMessage(status, error)
-    }
-
-    pub(super) fn response(self) -> Response {
-        let RefusedMessage(status, error) = self;
-        let mut response = error_response(status, error);
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
-        }
-        response
-    }
+/// Why a request is not answered by the server, and with which status.
+#[derive(Debug)]
+pub(super) enum RefusedRequest {
+    /// In words for its sender.
+    Text(StatusCode, Cow<'static, str>),
+    /// In the answer to its message.
+    Message(StatusCode, MessageError),
 }
 
-/// The error that the session limit is reached.
-pub(super) fn too_many_sessions(id: Option<RequestId>) -> RefusedMessage {
-    let error = MessageError::busy(id, "too many sessions; try again later");
-    RefusedMessage(StatusCode::SERVICE_UNAVAILABLE, error)
+impl RefusedRequest {
+    pub(super) fn text(status: StatusCode, text: impl Into<Cow<'static, str>>) -> RefusedRequest {
+        RefusedRequest::Text(status, text.into())
+    }
+
+    /// The message is invalid.
+    pub(super) fn bad_message(error: MessageError) -> RefusedRequest {
+        RefusedRequest::Message(StatusCode::BAD_REQUEST, error)
+    }
+
+    /// What cannot be taken now, or ever.
+    pub(super) fn by_code(error: MessageError) -> RefusedRequest {
+        let status = if error.is_busy() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::BAD_REQUEST };
+        RefusedRequest::Message(status, error)
+    }
+
+    /// There is no session of this name any more.
+    pub(super) fn session_not_found() -> RefusedRequest {
+        RefusedRequest::text(StatusCode::NOT_FOUND, "Not Found: Session not found")
+    }
+
+    /// The session limit is reached.
+    pub(super) fn too_many_sessions(id: Option<RequestId>) -> RefusedRequest {
+        let error = MessageError::busy(id, "too many sessions; try again later");
+        RefusedRequest::Message(StatusCode::SERVICE_UNAVAILABLE, error)
+    }
+
+    /// The response, without secrets, as it may repeat what it is about.
+    pub(super) fn into_response(self, redactors: &Redactors) -> Response {
+        match self {
+            RefusedRequest::Text(status, text) => text_response(status, redactors.redact_text(text.into_owned())),
+            RefusedRequest::Message(status, error) => {
+                let mut response = json_response(status, error.into_message(redactors).json);
+                if status == StatusCode::SERVICE_UNAVAILABLE {
+                    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+                }
+                response
+            }
+        }
+    }
 }
 
 pub(super) fn denied_response(denied: &AccessDenial) -> Response {
@@ -55,13 +82,10 @@ pub(super) fn denied_response(denied: &AccessDenial) -> Response {
     }
 }
 
-pub(super) fn other_path_response(path: &str, asked: &str) -> Response {
+/// What is at another path than the endpoint.
+pub(super) fn other_path(path: &str, asked: &str) -> RefusedRequest {
     let status = if asked == "/" { StatusCode::OK } else { StatusCode::NOT_FOUND };
-    text_response(status, format!("this is an MCP server; its endpoint is {path}\n"))
-}
-
-pub(super) fn error_response(status: StatusCode, error: MessageError) -> Response {
-    json_response(status, error.into_message().json)
+    RefusedRequest::text(status, format!("this is an MCP server; its endpoint is {path}\n"))
 }
 
 pub(super) fn json_response(status: StatusCode, json: Bytes) -> Response {

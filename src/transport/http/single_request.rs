@@ -42,7 +42,7 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: ClientRequest
         Some(status) if post.accepted.json || status != StatusCode::OK => json_response(status, first.json),
         Some(_) => {
             let event = event_stream::encode_message(&first.json, None);
-            event_stream::event_stream_response(stream::iter([event]), post.http_server.keep_alive)
+            event_stream::event_stream_response(stream::iter([event]), post.http_server, post.headers)
         }
         None if post.accepted.event_stream => stream_messages(&post, first, messages, guard),
         None => match last_message(messages).await {
@@ -87,7 +87,7 @@ fn stream_messages(
         }
     });
     let events = stream::iter([first]).chain(rest).map(|message| event_stream::encode_message(&message.json, None));
-    event_stream::event_stream_response(events, post.http_server.keep_alive)
+    event_stream::event_stream_response(events, post.http_server, post.headers)
 }
 
 /// The answer, for a client that takes nothing else.

@@ -17,7 +17,7 @@ use super::{
     event_stream,
     post::read_admitted,
     refuse_body_type,
-    response::{error_response, method_not_allowed, text_response, too_many_sessions},
+    response::{RefusedRequest, method_not_allowed, text_response},
     sessions::{SessionId, Sessions},
 };
 
@@ -49,33 +49,37 @@ impl SsePaths {
 
 /// Answers a request at one of the two paths.
 pub(super) async fn handle_sse(
-    http_server: &HttpServer,
+    http_server: &Arc<HttpServer>,
     paths: &SsePaths,
     connection: &HttpConnection,
     request: Request,
-) -> Response {
+) -> Result<Response, RefusedRequest> {
     let is_stream = request.uri().path() == paths.stream;
     match *request.method() {
         Method::GET if is_stream => open_stream(http_server, paths, request.headers()),
         Method::POST if !is_stream => handle_post(http_server, connection, request).await,
-        _ => method_not_allowed(if is_stream { "GET" } else { "POST" }),
+        _ => Ok(method_not_allowed(if is_stream { "GET" } else { "POST" })),
     }
 }
 
 /// Begins a session, which lives as long as its stream.
-fn open_stream(http_server: &HttpServer, paths: &SsePaths, headers: &HeaderMap) -> Response {
-    let Some((id, session)) = http_server.sessions.create(true) else {
-        return too_many_sessions(None).response();
-    };
+fn open_stream(
+    http_server: &Arc<HttpServer>,
+    paths: &SsePaths,
+    headers: &HeaderMap,
+) -> Result<Response, RefusedRequest> {
+    let created = http_server.sessions.create(true);
+    let (id, session) = created.ok_or_else(|| RefusedRequest::too_many_sessions(None))?;
     let guard = SessionGuard { sessions: http_server.sessions.clone(), id: id.clone() };
-    let Some(reader) = session.listen() else { return too_many_sessions(None).response() };
+    let reader = session.listen().ok_or_else(|| RefusedRequest::too_many_sessions(None))?;
     let prefix = forwarded_prefix(headers);
     let endpoint = format!("event: endpoint\ndata: {prefix}{}?sessionId={id}\n\n", paths.messages);
     let events = event_stream::read_events(reader).map(move |event| {
         let _ends_with_stream = &guard;
         event
     });
-    event_stream::event_stream_response(stream::iter([Bytes::from(endpoint)]).chain(events), http_server.keep_alive)
+    let events = stream::iter([Bytes::from(endpoint)]).chain(events);
+    Ok(event_stream::event_stream_response(events, http_server, headers))
 }
 
 /// Ends a session when its stream is over.
@@ -98,24 +102,23 @@ fn forwarded_prefix(headers: &HeaderMap) -> &str {
     if prefix.starts_with('/') && !prefix.starts_with("//") && prefix.chars().all(is_allowed) { prefix } else { "" }
 }
 
-async fn handle_post(http_server: &HttpServer, connection: &HttpConnection, request: Request) -> Response {
+async fn handle_post(
+    http_server: &HttpServer,
+    connection: &HttpConnection,
+    request: Request,
+) -> Result<Response, RefusedRequest> {
     let session = session_id_from_query(request.uri().query().unwrap_or_default());
     let Some(session) = session.and_then(|id| http_server.sessions.find(id, true)) else {
-        return text_response(StatusCode::NOT_FOUND, "session not found: its stream is closed\n");
+        return Ok(text_response(StatusCode::NOT_FOUND, "session not found: its stream is closed\n"));
     };
     let (parts, body) = request.into_parts();
     if let Some(refused) = refuse_body_type(&parts.headers) {
-        return refused;
+        return Ok(refused);
     }
-    let (bytes, _reservation) = match read_admitted(body, connection, session.caller()).await {
-        Ok(read) => read,
-        Err(response) => return response,
-    };
-    match session.receive(&bytes) {
-        Ok(_) => text_response(StatusCode::ACCEPTED, "Accepted"),
-        // The sender gets the error of an invalid message.
-        Err(error) => error_response(StatusCode::BAD_REQUEST, error),
-    }
+    let (bytes, _reservation) = read_admitted(body, connection, session.caller()).await?;
+    // The sender gets the error of an invalid message.
+    session.receive(&bytes).map_err(RefusedRequest::bad_message)?;
+    Ok(text_response(StatusCode::ACCEPTED, "Accepted"))
 }
 
 fn session_id_from_query(query: &str) -> Option<&str> {

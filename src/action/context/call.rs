@@ -1,0 +1,93 @@
+//! The context of a call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::checkpoint::Checkpoint;
+use super::client::{McpClient, NoClient};
+use super::outcome::ActionError;
+use crate::budget::{Budget, Reservation};
+use crate::world::World;
+
+/// The maximum depth of nested calls.
+const MAX_CALL_DEPTH: usize = 8;
+
+/// A call of an entry, by a client or by a step: what is the same for all that runs in it.
+#[derive(Clone)]
+pub struct CallContext {
+    /// Runs programs and sends requests.
+    pub world: Arc<dyn World>,
+    /// The client that called, where it can be asked or notified.
+    pub client: Option<Arc<dyn McpClient>>,
+    /// The limits of the call, which its token of cancellation ends too.
+    pub budget: Budget,
+    /// What the request holds of the memory that all callers share.
+    pub memory: Arc<Reservation>,
+    /// The time that is left to the run of its entry.
+    pub time_left: Duration,
+    /// Where to resume the entry, if it waited for the client.
+    pub checkpoint: Option<Arc<Checkpoint>>,
+    /// How many calls are around it.
+    pub depth: usize,
+    /// Whether a tool may continue as a task after the step that it names.
+    pub may_detach: bool,
+}
+
+impl CallContext {
+    /// A call by a client that `cancel` ends, whose actions happen in `world`. It begins now.
+    pub fn new(cancel: CancellationToken, world: Arc<dyn World>, memory: Arc<Reservation>) -> CallContext {
+        CallContext {
+            world,
+            client: None,
+            budget: Budget::new(cancel, memory.caller()),
+            memory,
+            time_left: Duration::MAX,
+            checkpoint: None,
+            depth: 0,
+            may_detach: false,
+        }
+    }
+
+    /// The client that called; without one, a client that answers nothing.
+    pub fn client(&self) -> &dyn McpClient {
+        self.client.as_deref().unwrap_or(&NoClient)
+    }
+
+    /// Cancelled when the caller no longer wants the result.
+    pub fn cancel(&self) -> &CancellationToken {
+        self.budget.cancel()
+    }
+
+    /// Whether a step made it, whose arguments may contain the outcome of a step.
+    pub fn is_nested(&self) -> bool {
+        self.depth > 0
+    }
+
+    /// The call as its entry has it, which has a timeout of its own.
+    #[must_use]
+    pub fn enter(&self, timeout: Duration) -> CallContext {
+        let time_left = self.time_left.min(timeout);
+        CallContext { budget: self.budget.with_timeout(time_left), time_left, ..self.clone() }
+    }
+
+    /// The call of an entry that the entry of this one calls or embeds.
+    ///
+    /// # Errors
+    /// Calls are nested too deeply.
+    pub fn nested(&self) -> Result<CallContext, ActionError> {
+        if self.depth >= MAX_CALL_DEPTH {
+            return Err(ActionError::message(format!("call depth exceeds {MAX_CALL_DEPTH} entries")));
+        }
+        Ok(CallContext { checkpoint: None, depth: self.depth + 1, may_detach: false, ..self.clone() })
+    }
+
+    /// Checks that an entry without a run is not resumed.
+    ///
+    /// # Errors
+    /// It is resumed.
+    pub fn ensure_not_resumed(&self) -> Result<(), ActionError> {
+        if self.checkpoint.is_some() { Err(ActionError::RunChanged) } else { Ok(()) }
+    }
+}
