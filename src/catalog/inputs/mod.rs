@@ -33,7 +33,7 @@ use crate::yaml::Spanned;
 pub(super) struct Inputs {
     schema: Schema,
     /// The names in scope of its templates.
-    declared: Vec<String>,
+    declared: Vec<DeclaredArgument>,
     required: BTreeSet<String>,
     /// The arguments that must be paths inside of folders.
     confined_arguments: Vec<ConfinedArgument>,
@@ -41,6 +41,13 @@ pub(super) struct Inputs {
     allows_additional: bool,
     /// Whether a call reached the entry, where that is recorded.
     pub(super) marker: Option<CoverageMarker>,
+}
+
+#[derive(Debug)]
+struct DeclaredArgument {
+    name: String,
+    /// Whether its type is `string` and nothing else, so that a text is its value.
+    is_string: bool,
 }
 
 /// Why values cannot be bound.
@@ -222,11 +229,16 @@ impl Inputs {
 
     fn new(schema: Schema) -> Inputs {
         let json = schema.json();
-        let declared = json.get("properties").and_then(Value::as_object).map(|all| all.keys().cloned().collect());
+        let properties = json.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let declared = properties.map(|(name, property)| {
+            let mut keywords = property.as_object().into_iter().flatten();
+            let is_string = keywords.any(|(keyword, value)| keyword == "type" && value == "string");
+            DeclaredArgument { name: name.clone(), is_string }
+        });
         let required = json.get("required").and_then(Value::as_array).into_iter().flatten();
         let required = required.filter_map(Value::as_str).map(str::to_owned).collect();
         Inputs {
-            declared: declared.unwrap_or_default(),
+            declared: declared.collect(),
             required,
             schema,
             confined_arguments: Vec::new(),
@@ -249,13 +261,13 @@ impl Inputs {
             choices: self.choices(name).unwrap_or_default(),
             default: self.schema.property_keyword(name, "default"),
         };
-        let listed = |name: &String| PromptArgumentListing {
-            name: name.clone(),
+        let listed = |name: &str| PromptArgumentListing {
+            name: name.to_owned(),
             title: keyword(name, "title").map(str::to_owned),
             description: facts(name).describe(),
             required: self.required.contains(name),
         };
-        self.declared.iter().map(listed).collect()
+        self.names().map(listed).collect()
     }
 
     /// The values that an argument may have, as texts, where its schema spells them out.
@@ -294,12 +306,12 @@ impl Inputs {
             Value::Object(values) => values,
             _ => Map::new(),
         };
-        if values.keys().eq(self.declared.iter()) {
+        if values.keys().eq(self.names()) {
             return Ok(values);
         }
         // In the order of the manifest, and nothing else unless others are allowed.
         let mut bound = Object::with_capacity(values.len());
-        for name in &self.declared {
+        for name in self.names() {
             bound.extend(values.shift_remove_entry(name));
         }
         if self.allows_additional {
@@ -311,14 +323,14 @@ impl Inputs {
     /// Binds what of the arguments is filled in already, when one is to be completed: those that are declared and fit.
     /// Those that must be inside of folders are absent: no client is asked for its roots here.
     pub(super) fn bind_partial(&self, given: &BTreeMap<String, String>) -> Object {
-        let given = |name: &String| given.get(name).filter(|_| !self.is_confined(name));
-        let fitting = |name: &String| {
+        let given = |name: &str| given.get(name).filter(|_| !self.is_confined(name));
+        let fitting = |name: &str| {
             let mut value = self.coerce(name, given(name)?)?;
             let fits = self.schema.allows_property(name, &value);
             normalize_integers(&mut value);
             fits.then_some(value)
         };
-        self.declared.iter().filter_map(|name| Some((name.clone(), fitting(name)?))).collect()
+        self.names().filter_map(|name| Some((name.to_owned(), fitting(name)?))).collect()
     }
 
     /// Binds what is known of the arguments, and the defaults of the others.
@@ -326,7 +338,7 @@ impl Inputs {
         let mut values = self.bind_partial(given);
         self.schema.fill_defaults(&mut values);
         values.values_mut().for_each(normalize_integers);
-        self.declared.iter().filter_map(|name| values.remove_entry(name)).collect()
+        self.names().filter_map(|name| values.remove_entry(name)).collect()
     }
 
     /// The violations of values in the manifest. Values in `templated` are only known at a call. `texts` is whether
@@ -373,8 +385,12 @@ impl Inputs {
         self.allows_additional || self.declares(name)
     }
 
+    fn is_string(&self, name: &str) -> bool {
+        self.declared.iter().any(|argument| argument.is_string && argument.name == name)
+    }
+
     fn declares(&self, name: &str) -> bool {
-        self.declared.iter().any(|declared| declared == name)
+        self.names().any(|declared| declared == name)
     }
 
     /// The names of arguments that are refused as they are not declared.
@@ -386,7 +402,7 @@ impl Inputs {
 
     /// The names of its arguments.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.declared.iter().map(String::as_str)
+        self.declared.iter().map(|argument| argument.name.as_str())
     }
 
     /// Binds values that arrive as texts: coerced by their declared types first.
@@ -394,15 +410,15 @@ impl Inputs {
     /// # Errors
     /// All violations.
     pub(super) fn bind_coerced(&self, given: Option<Object>) -> Result<Object, BindError> {
-        let mut values = Map::new();
-        for (name, value) in given.unwrap_or_default() {
-            let value = match value {
+        let mut values = given.unwrap_or_default();
+        values.retain(|name, value| {
+            let coerced = match value {
                 Value::Null => None,
-                Value::String(text) => self.coerce(&name, &text),
-                other => Some(other),
+                Value::String(text) if text.is_empty() || !self.is_string(name) => self.coerce(name, text),
+                _ => return true,
             };
-            values.extend(value.map(|value| (name, value)));
-        }
+            coerced.map(|coerced| *value = coerced).is_some()
+        });
         self.bind(Some(values))
     }
 }
