@@ -57,6 +57,7 @@ pub(crate) use method::Method;
 pub use observer::{ClientName, RequestObserver, RequestRecord};
 pub(crate) use outgoing::{OutgoingKind, OutgoingMessage};
 pub(crate) use peer::{MessageSink, Peer};
+pub(crate) use protocol_version::stated_version;
 pub(crate) use request::IncomingRequest;
 pub use shared_server::{ServeOptions, SharedServer};
 pub(crate) use untyped_request::params_error;
@@ -131,6 +132,7 @@ impl ConnectionHandler {
         tokio::time::sleep(STOP_GRACE).await;
     }
 
+    /// The context of a call that ends with its request.
     fn call_context(&self, request: &McpRequest) -> CallContext {
         let served = &request.snapshot;
         let meta_text = |key: &str| request.meta.get(key).and_then(Value::as_str);
@@ -139,10 +141,8 @@ impl ConnectionHandler {
             .with_tracestate(meta_text("tracestate").filter(|_| propagation.tracestate))
             .with_baggage(meta_text("baggage").filter(|_| propagation.baggage));
         let world = log_actions(served.catalog.redactor(), self.shared_server.world());
-        CallContext {
-            memory: request.reservation.clone(),
-            ..CallContext::new(request.cancel.child_token(), trace.wrap(world))
-        }
+        let (world, cancel, memory) = (trace.wrap(world), request.cancel.clone(), request.reservation.clone());
+        CallContext { cancel, world, client: None, checkpoint: None, may_detach: false, memory }
     }
 
     /// Charges a request to the rate limit of its client, or returns how long to wait.

@@ -85,9 +85,7 @@ impl ConnectionHandler {
         let is_plain = !request.snapshot.uses_client && !has_heartbeat && !entry_call.may_detach;
         if is_plain && entry_call.state.is_none() {
             let log = CallLog::start(entry_call.target, entry_call.arguments.as_ref(), &request.snapshot.catalog);
-            let fresh_call = self.call_context(request);
-            let cancel = fresh_call.cancel.clone();
-            let outcome = self.run(&cancel, call(entry_call.arguments, fresh_call)).await;
+            let outcome = self.run(&request.cancel, call(entry_call.arguments, self.call_context(request))).await;
             log.finish(&outcome);
             return outcome.map(CallOutcome::Done).map_err(|error| refuse(error.into_refusal()));
         }
@@ -113,19 +111,17 @@ impl ConnectionHandler {
             let log = CallLog::start(target, arguments.as_ref(), &request.snapshot.catalog);
             let answers = responses.map(|answers| answers.into_iter().collect());
             let mut fresh_call = self.call_context(request);
-            let cancel = fresh_call.cancel.clone();
-            let client = RequestClient::new(self, request, answers).until(cancel.clone());
-            let client = Arc::new(client);
+            let client = Arc::new(RequestClient::new(self, request, answers));
             fresh_call.client = Some(client.clone());
             fresh_call.may_detach = may_detach;
             let resumed = CallContext { checkpoint: checkpoint.clone(), ..fresh_call.clone() };
-            let mut outcome = client.with_heartbeat(self.run(&cancel, call(arguments.clone(), resumed))).await;
+            let mut outcome = client.with_heartbeat(self.run(&request.cancel, call(arguments.clone(), resumed))).await;
             // Nothing was done that must not be done twice, so the call begins again.
             let kind = outcome.as_ref().err().and_then(CallError::refusal_kind);
             let entry_changed = kind == Some(RefusalKind::EntryChanged);
             if entry_changed && checkpoint.is_some_and(|checkpoint| !checkpoint.any_side_effects()) {
                 client.forget_answers();
-                outcome = client.with_heartbeat(self.run(&cancel, call(arguments.clone(), fresh_call))).await;
+                outcome = client.with_heartbeat(self.run(&request.cancel, call(arguments.clone(), fresh_call))).await;
             }
             client.flush_pending_update().await;
             log.finish(&outcome);

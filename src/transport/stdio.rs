@@ -1,7 +1,6 @@
 //! Standard input and output, and any other pipe: a message a line.
 
 use std::{
-    collections::VecDeque,
     ops::Range,
     pin::pin,
     sync::{
@@ -184,8 +183,7 @@ impl PipeConnection {
     }
 
     fn receive(self: &Arc<PipeConnection>, payload: ReceivedPayload) {
-        let mut inbox = VecDeque::new();
-        let received = self.state().receive(payload, self.handler.session_version(), &mut inbox);
+        let received = self.state().receive(payload, self.handler.session_version());
         match received {
             Ok(outcome) => {
                 let answered = outcome.finished_batches.iter().filter(|whole| !whole.responses.is_empty());
@@ -193,10 +191,10 @@ impl PipeConnection {
                 if !outcome.cancelled.is_empty() {
                     self.answered.notify_waiters();
                 }
+                outcome.messages.into_iter().for_each(|message| self.handle(message));
             }
             Err(error) => self.send_error(error),
         }
-        inbox.into_iter().for_each(|message| self.handle(message));
     }
 
     fn handle(self: &Arc<PipeConnection>, message: HandlerMessage) {
@@ -245,10 +243,11 @@ impl PipeConnection {
     }
 
     async fn wait_until(&self, is_reached: impl Fn(&PeerState) -> bool) {
-        loop {
+        while !is_reached(&self.state()) {
             let answered = self.answered.notified();
             tokio::pin!(answered);
             answered.as_mut().enable();
+            // It may have been reached since.
             if is_reached(&self.state()) {
                 return;
             }
