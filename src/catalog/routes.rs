@@ -69,7 +69,8 @@ impl Routes {
     }
 
     fn find_with_pack(&self, uri: &str) -> Option<(&PackContext, Route<'_>)> {
-        let uri = match self.listed.get(&*normalize_uri(uri)) {
+        let listed = if self.listed.is_empty() { None } else { self.listed.get(&*normalize_uri(uri)) };
+        let uri = match listed {
             Some(listed) if !listed.iter().any(|listed| listed == uri) => listed.first().map_or(uri, String::as_str),
             _ => uri,
         };
@@ -77,7 +78,7 @@ impl Routes {
         let mut packs = self.packs.iter().enumerate();
         let (index, pack, route) = packs.find_map(|(index, pack)| Some((index, pack, pack.find(uri, skill)?)))?;
         // Whether a pack before this one answers the resource of which this is a fragment.
-        let normalized = normalize_uri(uri);
+        let normalized = if uri.contains('#') { normalize_uri(uri) } else { Cow::Borrowed(uri) };
         let is_shadowed = normalized.split_once('#').is_some_and(|(whole, _)| {
             let skill = self.skills.file(whole);
             self.packs.iter().take(index).any(|pack| pack.find(whole, skill).is_some())

@@ -49,6 +49,22 @@ impl OpenFile {
         self.stamp
     }
 
+    /// Whether it is on a file system that is known to need no network and no other program.
+    #[cfg(target_os = "linux")]
+    pub fn is_local(&self) -> bool {
+        /// ext4, XFS, Btrfs, F2FS, ZFS, tmpfs, and the layers of containers: see statfs(2).
+        const LOCAL_TYPES: [rustix::fs::FsWord; 7] =
+            [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0x2FC1_2FC1, 0x0102_1994, 0x794C_7630];
+        let FileContents::Disk(file) = &self.source else { return false };
+        rustix::fs::fstatfs(file).is_ok_and(|system| LOCAL_TYPES.contains(&system.f_type))
+    }
+
+    /// Whether it is on a file system that is known to need no network and no other program.
+    #[cfg(not(target_os = "linux"))]
+    pub fn is_local(&self) -> bool {
+        false
+    }
+
     pub(super) fn metadata(&self) -> Option<cap_std::fs::Metadata> {
         match &self.source {
             FileContents::Disk(file) => file.metadata().ok(),

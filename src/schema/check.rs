@@ -20,14 +20,22 @@ const TYPES: &[&str] = &["array", "boolean", "integer", "null", "number", "objec
 
 /// Whether a value nests no deeper than `limit`; without recursion, as it guards recursive code.
 pub(super) fn has_depth_within(value: &Value, limit: usize) -> bool {
-    let mut stack = vec![(value, 0)];
-    while let Some((value, depth)) = stack.pop() {
-        if depth > limit {
+    let (mut next, mut rest) = (Some((value, 0)), Vec::new());
+    while let Some((value, depth)) = next.or_else(|| rest.pop()) {
+        next = None;
+        let is_empty = match value {
+            Value::Array(list) => list.is_empty(),
+            Value::Object(map) => map.is_empty(),
+            _ => true,
+        };
+        if depth > limit || depth == limit && !is_empty {
             return false;
         }
+        // What has nothing in it has been looked at with that.
+        let is_container = |inner: &&Value| inner.is_array() || inner.is_object();
         match value {
-            Value::Array(list) => stack.extend(list.iter().map(|inner| (inner, depth + 1))),
-            Value::Object(map) => stack.extend(map.values().map(|inner| (inner, depth + 1))),
+            Value::Array(list) => rest.extend(list.iter().filter(is_container).map(|inner| (inner, depth + 1))),
+            Value::Object(map) => rest.extend(map.values().filter(is_container).map(|inner| (inner, depth + 1))),
             _ => {}
         }
     }

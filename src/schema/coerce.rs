@@ -39,7 +39,10 @@ pub(super) fn declares_type(root: &Value, schema: &Value, name: &str) -> bool {
 pub(super) fn fill_defaults(schema: &Value, arguments: &mut Map<String, Value>) {
     let properties = schema.get("properties").and_then(Value::as_object);
     for (name, property) in properties.into_iter().flatten() {
-        if !arguments.contains_key(name)
+        // The keywords of a property are few: to compare them is cheaper than to look an argument up.
+        let leads_to_default = |key: &String| matches!(key.as_str(), "default" | "$ref" | "allOf");
+        if property.as_object().is_some_and(|keywords| keywords.keys().any(leads_to_default))
+            && !arguments.contains_key(name)
             && let Some(default) = property::keyword_value(schema, property, "default")
         {
             arguments.insert(name.clone(), default.clone());

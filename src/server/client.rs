@@ -129,11 +129,6 @@ impl RequestClient {
         }
     }
 
-    /// Awaits answers until `cancel`, which ends with the request too.
-    pub(crate) fn until(self, cancel: CancellationToken) -> RequestClient {
-        RequestClient { cancel, ..self }
-    }
-
     /// Drops the answers in the request, so that its questions are asked again.
     pub(crate) fn forget_answers(&self) {
         self.answers().take();

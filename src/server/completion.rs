@@ -20,7 +20,7 @@ pub(crate) async fn complete(
     if snapshot.catalog.completion_runs_actions(&asked) {
         server.charge_call(version, true).map_err(error::rate_limited)?;
     }
-    let call = server.call_context(request, request.cancel.child_token());
+    let call = server.call_context(request, &request.cancel);
     let completion = server
         .run(call.cancel(), Box::pin(async { Ok(snapshot.catalog.complete(&asked, &call).await?) }))
         .await

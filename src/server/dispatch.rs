@@ -1,12 +1,12 @@
 //! Answers requests: each by the file of its method, in the words of its version.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
 use rmcp::model::{
-    ClientNotification, ClientRequest, DiscoverResult, ErrorCode, ErrorData, GetMeta, PaginatedRequestParams,
-    ProtocolVersion, RequestId,
+    ClientNotification, ClientRequest, DiscoverResult, ErrorCode, ErrorData, GetExtensions, PaginatedRequestParams,
+    ProtocolVersion, RequestId, RequestMetaObject,
 };
 use tokio::task::coop::unconstrained;
 
@@ -19,7 +19,7 @@ use super::{
     method::Method,
     outgoing::OutgoingMessage,
     prompts,
-    protocol_version::PROTOCOL_VERSIONS,
+    protocol_version::{PROTOCOL_VERSIONS, stated_version},
     request::{IncomingRequest, McpRequest},
     resources, session, skills, subscription, tasks, tools, untyped_request, version_keys,
 };
@@ -43,12 +43,12 @@ impl ConnectionHandler {
         }
         let begins_now = self.begins_now(&incoming);
         let (message, request) = self.read_request(incoming);
-        let (handler, id) = (self.clone(), request.id.clone());
-        let mut answer = Box::pin(answer_or_panic_error(id, async move { handler.answer(message, request).await }));
+        let id = request.id.clone();
+        let mut answer = AssertUnwindSafe(Box::pin(self.clone().answer(message, request))).catch_unwind();
         // What the task that reads may still do does not matter to the request.
-        match if begins_now { unconstrained(answer.as_mut()).now_or_never() } else { None } {
-            Some(answer) => finish(answer),
-            None => drop(tokio::spawn(async move { finish(answer.await) })),
+        match if begins_now { unconstrained(&mut answer).now_or_never() } else { None } {
+            Some(answer) => finish(answer_or_panic_error(id, answer)),
+            None => drop(tokio::spawn(async move { finish(answer_or_panic_error(id, answer.await)) })),
         }
     }
 
@@ -57,7 +57,7 @@ impl ConnectionHandler {
         use ClientRequest as R;
         let is_small = incoming.reservation.bytes() <= SMALL_MESSAGE_BYTES;
         let catalog = self.shared_server.catalog();
-        match &incoming.request {
+        match &*incoming.request {
             R::CallToolRequest(call) => {
                 let tool = catalog.called_tool(&call.params.name, call.params.arguments.as_ref());
                 is_small && (!catalog.tool_runs_actions(tool) || catalog.tool_limits_calls(tool))
@@ -70,11 +70,11 @@ impl ConnectionHandler {
     }
 
     /// A request as it arrives: what changes later does not matter to it.
-    fn read_request(&self, incoming: IncomingRequest) -> (ClientRequest, McpRequest) {
+    fn read_request(&self, incoming: IncomingRequest) -> (Box<ClientRequest>, McpRequest) {
         let IncomingRequest { id, request: mut message, reservation, cancel } = incoming;
-        let meta = std::mem::take(message.get_meta_mut());
+        let meta = message.extensions_mut().remove::<RequestMetaObject>().unwrap_or_default();
         let snapshot = self.shared_server.snapshot();
-        let newest = meta.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        let newest = stated_version(&meta).is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
         let (version, capabilities) = match self.session.negotiated() {
             _ if newest => (SpecVersion::NEWEST, Some(snapshot.capabilities)),
             Some(session) => (session.spec_version, Some(session.capabilities)),
@@ -86,23 +86,24 @@ impl ConnectionHandler {
     }
 
     /// Answers a request without secrets, and counts the answer until it is delivered.
-    async fn answer(&self, message: ClientRequest, request: McpRequest) -> OutgoingMessage {
+    async fn answer(self: Arc<ConnectionHandler>, message: Box<ClientRequest>, request: McpRequest) -> OutgoingMessage {
         let mut observed = self.observe(&message, &request);
         let outcome = self.answer_in_version(message, &request).await;
         observed.as_deref_mut().into_iter().for_each(|observed| observed.end(&outcome));
+        let McpRequest { id, reservation, .. } = request;
         let answer = match outcome {
-            Ok(result) => OutgoingMessage::result(request.id.clone(), &result),
-            Err(error) => OutgoingMessage::error(Some(request.id.clone()), &error),
+            Ok(result) => OutgoingMessage::result(id.clone(), &result),
+            Err(error) => OutgoingMessage::error(Some(id.clone()), &error),
         };
         let answer = answer.redact(self.shared_server.redactors());
-        match request.reservation.try_resize(answer.bytes()) {
+        match reservation.try_resize(answer.bytes()) {
             Ok(()) => answer,
-            Err(busy) => OutgoingMessage::error(Some(request.id), &ErrorData::internal_error(busy.to_string(), None)),
+            Err(busy) => OutgoingMessage::error(Some(id), &ErrorData::internal_error(busy.to_string(), None)),
         }
     }
 
     /// Answers a request whose method its version has, and for which all is declared.
-    async fn answer_in_version(&self, message: ClientRequest, request: &McpRequest) -> Result<Bytes, ErrorData> {
+    async fn answer_in_version(&self, message: Box<ClientRequest>, request: &McpRequest) -> Result<Bytes, ErrorData> {
         check_version(&message, request)?;
         let is_sessionless = request.version.is_sessionless();
         if let Some(method) = Method::find(message.method()) {
@@ -122,13 +123,13 @@ impl ConnectionHandler {
     }
 
     /// The JSON of the result. The future of any request is as large as the largest of these: what may wait is in a box.
-    async fn answer_method(&self, message: ClientRequest, request: &McpRequest) -> Result<Bytes, ErrorData> {
+    async fn answer_method(&self, message: Box<ClientRequest>, request: &McpRequest) -> Result<Bytes, ErrorData> {
         use ClientRequest as R;
         let empty = |()| Bytes::from_static(b"{}");
         let acknowledged = |()| Bytes::from_static(b"{\"resultType\":\"complete\"}");
         let cursor = |params: &Option<PaginatedRequestParams>| params.as_ref().and_then(|params| params.cursor.clone());
         let list = |list, params: &Option<_>| list_pages::list(self, list, cursor(params).as_deref(), request);
-        match message {
+        match *message {
             R::InitializeRequest(message) => session::initialize(self, message.params),
             R::DiscoverRequest(_) => self.discover(request),
             R::PingRequest(_) => Ok(empty(())),
@@ -179,8 +180,8 @@ impl ConnectionHandler {
 }
 
 /// The answer, or an error where a panic ends its request: the connection and its other requests go on.
-async fn answer_or_panic_error(id: RequestId, answer: impl Future<Output = OutgoingMessage>) -> OutgoingMessage {
-    AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
+fn answer_or_panic_error(id: RequestId, answer: Result<OutgoingMessage, Box<dyn Any + Send>>) -> OutgoingMessage {
+    answer.unwrap_or_else(|_| {
         let message = "the request ended with a panic, which is a bug in folio: its message is on standard error";
         OutgoingMessage::error(Some(id), &ErrorData::internal_error(message, None))
     })
@@ -191,8 +192,10 @@ fn check_version(message: &ClientRequest, request: &McpRequest) -> Result<(), Er
     if matches!(message, ClientRequest::InitializeRequest(_)) {
         return Ok(());
     }
-    let requested = request.meta.protocol_version();
-    if let Some(version) = requested.filter(|version| !PROTOCOL_VERSIONS.contains(version)) {
+    let is_known = |version: &str| PROTOCOL_VERSIONS.iter().any(|known| known.as_str() == version);
+    if !stated_version(&request.meta).is_none_or(is_known)
+        && let Some(version) = request.meta.protocol_version()
+    {
         return Err(ErrorData::unsupported_protocol_version(version, PROTOCOL_VERSIONS));
     }
     if matches!(message, ClientRequest::DiscoverRequest(_)) || request.version.is_sessionless() {
@@ -210,9 +213,9 @@ fn check_version(message: &ClientRequest, request: &McpRequest) -> Result<(), Er
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn a_panic_is_answered_with_an_error() {
-        let answer = answer_or_panic_error(RequestId::Number(7), async { panic!("broken") }).await;
+    #[test]
+    fn a_panic_is_answered_with_an_error() {
+        let answer = answer_or_panic_error(RequestId::Number(7), Err(Box::new("broken")));
         let answer: serde_json::Value = serde_json::from_slice(&answer.json).unwrap();
         assert_eq!(answer["id"], 7);
         assert_eq!(answer["error"]["code"], ErrorCode::INTERNAL_ERROR.0);

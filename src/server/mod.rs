@@ -57,6 +57,7 @@ pub(crate) use method::Method;
 pub use observer::{ClientName, RequestObserver, RequestRecord};
 pub(crate) use outgoing::{OutgoingKind, OutgoingMessage};
 pub(crate) use peer::{MessageSink, Peer};
+pub(crate) use protocol_version::stated_version;
 pub(crate) use request::IncomingRequest;
 pub use shared_server::{ServeOptions, SharedServer};
 pub(crate) use untyped_request::params_error;
@@ -132,7 +133,7 @@ impl ConnectionHandler {
     }
 
     /// The context of a call that `cancel` ends, without its client.
-    fn call_context(&self, request: &McpRequest, cancel: CancellationToken) -> CallContext {
+    fn call_context(&self, request: &McpRequest, cancel: &CancellationToken) -> CallContext {
         let served = &request.snapshot;
         let meta_text = |key: &str| request.meta.get(key).and_then(Value::as_str);
         let propagation = served.catalog.trace_propagation();
@@ -140,7 +141,7 @@ impl ConnectionHandler {
             .with_tracestate(meta_text("tracestate").filter(|_| propagation.tracestate))
             .with_baggage(meta_text("baggage").filter(|_| propagation.baggage));
         let world = trace.wrap(log_actions(served.catalog.redactor(), self.shared_server.world()));
-        served.catalog.call_context(cancel, &world, request.reservation.clone())
+        served.catalog.call_context(cancel.clone(), &world, request.reservation.clone())
     }
 
     /// Charges a request to the rate limit of its client, or returns how long to wait.

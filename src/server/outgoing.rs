@@ -70,13 +70,12 @@ struct Question<'a> {
 impl OutgoingMessage {
     /// The result of a request, which is JSON.
     pub(crate) fn result(id: RequestId, result: &[u8]) -> OutgoingMessage {
-        let mut json = Vec::with_capacity(result.len() + 64);
-        json.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-        json.extend_from_slice(&encode(&id));
-        json.extend_from_slice(b",\"result\":");
-        json.extend_from_slice(result);
-        json.push(b'}');
-        OutgoingMessage { json: json.into(), kind: OutgoingKind::Answer { id: Some(id), error: None } }
+        let id_json = match &id {
+            RequestId::Number(number) => number.to_string(),
+            RequestId::String(text) => Value::from(&**text).to_string(),
+        };
+        let parts = [b"{\"jsonrpc\":\"2.0\",\"id\":", id_json.as_bytes(), b",\"result\":", result, b"}"];
+        OutgoingMessage { json: parts.concat().into(), kind: OutgoingKind::Answer { id: Some(id), error: None } }
     }
 
     /// The error of a request, or of what was none.

@@ -1,6 +1,7 @@
 //! The versions of the protocol in the type of rmcp.
 
-use rmcp::model::ProtocolVersion;
+use rmcp::model::{ProtocolVersion, RequestMetaObject};
+use serde_json::Value;
 
 use crate::spec_version::SpecVersion;
 
@@ -25,6 +26,11 @@ protocol_versions! {
     V2025_06_18 => V_2025_06_18,
     V2025_11_25 => V_2025_11_25,
     V2026_07_28 => V_2026_07_28,
+}
+
+/// The version that a request says it is of. rmcp would copy it.
+pub(crate) fn stated_version(meta: &RequestMetaObject) -> Option<&str> {
+    meta.get("io.modelcontextprotocol/protocolVersion").and_then(Value::as_str)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::{capability::DeclaredCapabilities, session::Session, snapshot::Catalo
 #[derive(Debug)]
 pub(crate) struct IncomingRequest {
     pub(crate) id: RequestId,
-    pub(crate) request: ClientRequest,
+    pub(crate) request: Box<ClientRequest>,
     /// What its message takes, and later its answer.
     pub(crate) reservation: Arc<Reservation>,
     /// Cancelled when its client does not wait for the answer any more.

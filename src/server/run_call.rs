@@ -84,9 +84,9 @@ impl ConnectionHandler {
         let is_plain = !request.snapshot.uses_client && !has_heartbeat && !entry_call.may_detach;
         if is_plain && entry_call.state.is_none() {
             let log = CallLog::start(entry_call.target, entry_call.arguments.as_ref(), &request.snapshot.catalog);
-            let context = self.call_context(request, request.cancel.child_token());
-            let cancel = context.cancel().clone();
-            let outcome = self.run(&cancel, call(entry_call.arguments, context)).await;
+            let outcome = self
+                .run(&request.cancel, call(entry_call.arguments, self.call_context(request, &request.cancel)))
+                .await;
             log.finish(&outcome);
             return outcome.map(CallOutcome::Done).map_err(|error| refuse(error.into_refusal()));
         }
@@ -111,17 +111,11 @@ impl ConnectionHandler {
             };
             let log = CallLog::start(target, arguments.as_ref(), &request.snapshot.catalog);
             let answers = responses.map(|answers| answers.into_iter().collect());
-            let cancel = request.cancel.child_token();
-            let client = RequestClient::new(self, request, answers).until(cancel.clone());
-            let client = Arc::new(client);
+            let client = Arc::new(RequestClient::new(self, request, answers));
             let run = |checkpoint| {
-                let context = CallContext {
-                    client: Some(client.clone()),
-                    checkpoint,
-                    may_detach,
-                    ..self.call_context(request, cancel.clone())
-                };
-                client.with_heartbeat(self.run(&cancel, call(arguments.clone(), context)))
+                let context = self.call_context(request, &request.cancel);
+                let context = CallContext { client: Some(client.clone()), checkpoint, may_detach, ..context };
+                client.with_heartbeat(self.run(&request.cancel, call(arguments.clone(), context)))
             };
             let mut outcome = run(checkpoint.clone()).await;
             // Nothing was done that must not be done twice, so the call begins again.

@@ -95,7 +95,7 @@ pub(crate) fn start_task(
     let ttl = task_call.ttl();
     let (shared_server, snapshot) = (server.shared_server.clone(), request.snapshot.clone());
     // With the trace of the request, which the task belongs to.
-    let mut call = server.call_context(request, CancellationToken::new());
+    let mut call = server.call_context(request, &CancellationToken::new());
     let owner = request.reservation.caller().clone();
     call.memory = Arc::new(owner.reserve(0));
     let capabilities = request.client_capabilities();

@@ -19,13 +19,13 @@ pub(crate) enum Place {
     Tool,
     Prompt,
     PromptArgument,
-    /// A resource, a template of resources, or a link to a resource.
+    /// A resource, or a template of resources.
     Resource,
     Skill,
     /// What a resource holds.
     Contents,
     Message,
-    /// A text, a picture, a sound or an embedded resource.
+    /// A block of content, in a kind that the version knows: see [`adapt_block`].
     Block,
     Annotations,
     ServerInfo,
@@ -76,11 +76,9 @@ impl Place {
     /// Whether a version knows all of its keys.
     pub(crate) fn is_whole_in(self, version: SpecVersion) -> bool {
         let keys = KEYS.iter().filter(|(place, ..)| *place == self);
-        let inner = INNER_PLACES.iter().filter(|(outer, ..)| *outer == self);
-        // A link is among the blocks.
-        let link = (self == Place::Block).then_some(Place::Resource);
+        let mut inner = INNER_PLACES.iter().filter(|(outer, ..)| *outer == self);
         keys.map(|(.., since)| *since).all(|since| since <= version)
-            && inner.map(|(.., place)| *place).chain(link).all(|place| place.is_whole_in(version))
+            && inner.all(|(.., place)| place.is_whole_in(version))
     }
 }
 
@@ -110,7 +108,10 @@ pub(crate) fn to_json(
     parts: &[(&str, Place)],
 ) -> Result<Bytes, ErrorData> {
     if parts.iter().all(|(_, place)| place.is_whole_in(version)) {
-        return serde_json::to_vec(result).map(Bytes::from).map_err(not_serialized);
+        // Most results are short: an allocation of this size is cheap, and does not grow.
+        let mut json = Vec::with_capacity(1024);
+        serde_json::to_writer(&mut json, result).map_err(not_serialized)?;
+        return Ok(json.into());
     }
     let mut result = serde_json::to_value(result).map_err(not_serialized)?;
     for (key, place) in parts {
@@ -133,8 +134,6 @@ pub(crate) fn remove_unknown_keys(value: &mut Value, place: Place, version: Spec
         Value::Object(keys) => keys,
         _ => return,
     };
-    let is_link = place == Place::Block && keys.get("type").is_some_and(|kind| kind == "resource_link");
-    let place = if is_link { Place::Resource } else { place };
     let is_known = |key: &str| KEYS.iter().all(|(of, name, since)| *of != place || *name != key || *since <= version);
     keys.retain(|key, _| is_known(key));
     for (_, key, inner) in INNER_PLACES.iter().filter(|(outer, ..)| *outer == place) {
@@ -146,7 +145,8 @@ pub(crate) fn remove_unknown_keys(value: &mut Value, place: Place, version: Spec
     }
 }
 
-/// The `nth` block of an answer in a kind that the version knows: sound as a resource of bytes, a link as its text.
+/// The `nth` block of an answer in a kind that the version knows: sound as a resource of bytes, a link as its text or
+/// without icons.
 pub(crate) fn adapt_block(block: ResultBlock, nth: usize, version: SpecVersion) -> ResultBlock {
     match block {
         ResultBlock::Audio(audio) if version < SpecVersion::V2025_03_26 => {
@@ -159,6 +159,10 @@ pub(crate) fn adapt_block(block: ResultBlock, nth: usize, version: SpecVersion) 
         ResultBlock::ResourceLink(link) if version < SpecVersion::V2025_06_18 => {
             let notes = BlockNotes { annotations: link.info.annotations.clone(), meta: None };
             ResultBlock::Text(TextBlock { text: link_as_markdown(&link), notes })
+        }
+        ResultBlock::ResourceLink(mut link) if version < SpecVersion::V2025_11_25 => {
+            link.info.icons.clear();
+            ResultBlock::ResourceLink(link)
         }
         other => other,
     }

@@ -427,8 +427,16 @@ fn unescape(source: &str, text: &TextNode) -> String {
     out
 }
 
+/// The room for a value in an output, which grows for a longer one.
+const EXPECTED_VALUE_BYTES: usize = 32;
+
 fn render_pieces(pieces: &[CompiledPiece], scope: &Scope, mode: PrintMode) -> Result<RenderedText, RenderError> {
-    let mut rendered = RenderedText::default();
+    let text_bytes = pieces.iter().map(|piece| match piece {
+        CompiledPiece::Text(text) => text.len(),
+        CompiledPiece::Interpolation { .. } => EXPECTED_VALUE_BYTES,
+    });
+    let text = String::with_capacity(text_bytes.sum());
+    let mut rendered = RenderedText { text, values: Vec::new() };
     for piece in pieces {
         match piece {
             CompiledPiece::Text(text) => rendered.text.push_str(text),

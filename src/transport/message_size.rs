@@ -3,7 +3,7 @@
 //! The capacity of a vector is up to twice its length and at least four, it is in memory twice while it grows, and an
 //! allocation has a header.
 
-use std::slice;
+use memchr::memchr2;
 
 /// What a message takes beside its parts: the types of its method.
 const MESSAGE_BYTES: u64 = 2048;
@@ -21,12 +21,13 @@ const BYTES_PER_VALUE: u64 = 240;
 /// How much memory a message takes at most that is written so.
 pub(super) fn message_size(bytes: &[u8]) -> u64 {
     let (mut containers, mut values, mut escaped_bytes) = (0, 0, 0);
-    let mut rest = bytes.iter();
-    while let Some(byte) = rest.next() {
+    let mut rest = bytes;
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
         match byte {
             b'"' => escaped_bytes += skip_string(&mut rest),
             // What is empty allocates nothing.
-            b'[' | b'{' => containers += u64::from(!matches!(rest.as_slice().first(), Some(b']' | b'}'))),
+            b'[' | b'{' => containers += u64::from(!matches!(rest.first(), Some(b']' | b'}'))),
             b',' | b':' => values += 1,
             _ => {}
         }
@@ -39,17 +40,22 @@ pub(super) fn message_size(bytes: &[u8]) -> u64 {
 }
 
 /// Goes behind the end of a string. Returns what it takes if it has escapes.
-fn skip_string(rest: &mut slice::Iter<'_, u8>) -> u64 {
+fn skip_string(rest: &mut &[u8]) -> u64 {
     let (before, mut has_escapes) = (rest.len(), false);
-    while let Some(byte) = rest.next() {
-        match byte {
-            b'"' => break,
-            b'\\' => {
-                has_escapes = true;
-                rest.next();
-            }
-            _ => {}
+    loop {
+        // Most strings are names, whose ends are nearer than a search takes to begin.
+        let near = rest.iter().take(16).position(|byte| matches!(byte, b'"' | b'\\'));
+        let Some(at) = near.or_else(|| memchr2(b'"', b'\\', rest)) else {
+            *rest = &[];
+            break;
+        };
+        let is_escape = rest.get(at) == Some(&b'\\');
+        // With what is escaped.
+        *rest = rest.get(at + 1 + usize::from(is_escape)..).unwrap_or_default();
+        if !is_escape {
+            break;
         }
+        has_escapes = true;
     }
     if has_escapes { (before - rest.len()) as u64 + ALLOCATION_BYTES } else { 0 }
 }

@@ -21,6 +21,7 @@ mod pending_requests;
 mod request_params;
 mod stdio_sockets;
 pub mod stdio;
+mod task_parts;
 #[cfg(test)]
 mod tests;
 

@@ -2,7 +2,7 @@
 //! members, as PHP has no other empty array, null for an object that is required, and half of a surrogate pair, as of an
 //! emoji that was cut. Each is overwritten in place, so a message keeps its length.
 
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
 use memchr::{memchr_iter, memmem};
 use serde::{
@@ -12,6 +12,10 @@ use serde::{
 use serde_json::value::RawValue;
 
 use super::message::BorrowedText;
+
+/// What seldom stands in a message. Finders are made once, since that takes as long as to search a short message.
+static NULL: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"null"));
+static UNICODE_ESCAPE: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"\\u"));
 
 /// Where the objects of a message stand.
 enum Shape {
@@ -73,7 +77,7 @@ fn misshapen_objects(text: &str) -> Vec<Range<usize>> {
     if text.trim_ascii_start().starts_with('[') {
         return Vec::new();
     }
-    if memmem::find(text.as_bytes(), b"null").is_none() && !has_empty_array() {
+    if NULL.find(text.as_bytes()).is_none() && !has_empty_array() {
         return Vec::new();
     }
     let mut objects = Vec::new();
@@ -130,7 +134,7 @@ impl<'t> Visitor<'t> for ObjectVisitor<'_, 't> {
 /// The digits of escapes that are half of a surrogate pair.
 fn lone_surrogates(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut halves = Vec::new();
-    if memmem::find(bytes, b"\\u").is_none() {
+    if UNICODE_ESCAPE.find(bytes).is_none() {
         return halves;
     }
     let mut at = 0;

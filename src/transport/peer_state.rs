@@ -1,6 +1,6 @@
 //! The requests and answers of one peer, on any transport: the same mistake gets the same error everywhere.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::sync::Arc;
 
 use rmcp::model::{ClientNotification, ErrorData, RequestId};
 use serde_json::Value;
@@ -30,16 +30,14 @@ pub(super) struct PeerState {
 
 /// What the handler is to see of what a peer has sent.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and neither is kept")]
 pub(super) enum HandlerMessage {
     Request(IncomingRequest),
-    Notification(ClientNotification),
+    Notification(Box<ClientNotification>),
     /// The answer to a question.
     Answer(RequestId, Result<Value, ErrorData>),
 }
 
 /// What a peer has sent, read.
-#[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and neither is kept")]
 pub(super) enum ReceivedPayload {
     Message(ReceivedMessage),
     /// The messages of a batch, or their errors.
@@ -88,9 +86,11 @@ impl ReceivedMessage {
     }
 }
 
-/// What became of what a peer sent, beside the messages for the handler.
+/// What became of what a peer sent.
 #[derive(Default)]
 pub(super) struct ReceiveOutcome {
+    /// What the handler must see.
+    pub(super) messages: Vec<HandlerMessage>,
     /// The number of the batch that it was, where it wants an answer.
     pub(super) batch: Option<u64>,
     /// Batches that are thereby answered.
@@ -122,19 +122,17 @@ impl PeerState {
         &self.caller
     }
 
-    /// Takes what a peer has sent, a message or a batch, in a session of this version if there is one, and puts what the
-    /// handler must see into `inbox`.
+    /// Takes what a peer has sent, a message or a batch, in a session of this version if there is one.
     pub(super) fn receive(
         &mut self,
         received: ReceivedPayload,
         version: Option<SpecVersion>,
-        inbox: &mut VecDeque<HandlerMessage>,
     ) -> Result<ReceiveOutcome, MessageError> {
         match received {
-            ReceivedPayload::Batch(list) => self.receive_batch(list, version, inbox),
+            ReceivedPayload::Batch(list) => self.receive_batch(list, version),
             ReceivedPayload::Message(received) => {
                 let mut outcome = ReceiveOutcome::default();
-                inbox.extend(self.register(received, &mut outcome)?);
+                outcome.messages = self.register(received, &mut outcome)?.into_iter().collect();
                 let finished = outcome.cancelled.iter().filter_map(|id| self.batches.cancel(id));
                 outcome.finished_batches.extend(finished);
                 Ok(outcome)
@@ -159,7 +157,6 @@ impl PeerState {
         &mut self,
         list: Vec<Result<ReceivedMessage, MessageError>>,
         version: Option<SpecVersion>,
-        inbox: &mut VecDeque<HandlerMessage>,
     ) -> Result<ReceiveOutcome, MessageError> {
         if version != Some(SpecVersion::V2025_03_26) {
             let message = "batches are only supported in sessions of version 2025-03-26; send each message on its own";
@@ -173,7 +170,7 @@ impl PeerState {
                     if let Some(HandlerMessage::Request(request)) = &message {
                         requests.push(request.id.clone());
                     }
-                    inbox.extend(message);
+                    outcome.messages.extend(message);
                 }
                 Err(error) => errors.push(error.into_message(&self.redactors)),
             }
@@ -299,8 +296,8 @@ mod tests {
     }
 
     /// The ids of the requests that are to be answered.
-    fn request_count(inbox: &VecDeque<HandlerMessage>) -> usize {
-        inbox.iter().filter(|message| matches!(message, HandlerMessage::Request(_))).count()
+    fn request_count(messages: &[HandlerMessage]) -> usize {
+        messages.iter().filter(|message| matches!(message, HandlerMessage::Request(_))).count()
     }
 
     proptest! {
@@ -308,22 +305,25 @@ mod tests {
         #[test]
         fn any_input_is_received_or_refused(lines in prop::collection::vec(mutated_message(), 1..4)) {
             let mut peer_state = PeerState::new(&LIVE.with(Clone::clone), CallerKind::Only);
-            let (mut inbox, mut cancelled) = (VecDeque::new(), 0);
+            let (mut messages, mut cancelled) = (Vec::new(), 0);
             let version = Some(SpecVersion::V2025_03_26);
             for line in &lines {
                 let received = ReceivedPayload::parse(line, &peer_state.caller);
-                match received.and_then(|received| peer_state.receive(received, version, &mut inbox)) {
-                    Ok(outcome) => cancelled += outcome.cancelled.len(),
+                match received.and_then(|received| peer_state.receive(received, version)) {
+                    Ok(outcome) => {
+                        cancelled += outcome.cancelled.len();
+                        messages.extend(outcome.messages);
+                    }
                     Err(error) => {
                         let said = error.into_message(&Redactors::default()).json;
                         prop_assert!(said.len() < 2000 + line.len(), "{:?}", said);
                     }
                 }
             }
-            prop_assert_eq!(peer_state.pending.len() + cancelled, request_count(&inbox));
+            prop_assert_eq!(peer_state.pending.len() + cancelled, request_count(&messages));
             peer_state.cancel_all();
             let caller = peer_state.caller.clone();
-            drop((inbox, peer_state));
+            drop((messages, peer_state));
             prop_assert_eq!(caller.held(), 0);
         }
     }

@@ -69,8 +69,14 @@ impl PendingRequests {
 
     /// Removes an answered request. False where it was cancelled, even if another has its id now.
     pub(super) fn complete(&mut self, id: &RequestId, reservation: &Arc<Reservation>) -> bool {
-        let is_pending = self.requests.get(id).is_some_and(|asked| Arc::ptr_eq(&asked.reservation, reservation));
-        is_pending && self.remove(id).is_some()
+        let Some(asked) = self.requests.remove(id) else { return false };
+        let is_pending = Arc::ptr_eq(&asked.reservation, reservation);
+        if is_pending {
+            self.stream_count -= usize::from(asked.listens);
+        } else {
+            self.requests.insert(id.clone(), asked);
+        }
+        is_pending
     }
 
     /// Cancels a request. False where none has the id.

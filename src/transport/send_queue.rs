@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{
@@ -81,16 +82,21 @@ impl WriteChunk {
 }
 
 impl WriteQueue {
-    /// Adds a line.
-    fn add(&mut self, line: Vec<u8>, kind: QueuedKind) {
+    /// Adds a message as a line.
+    fn add(&mut self, json: Bytes, kind: QueuedKind) {
         let (has_progress, responses) = (kind == QueuedKind::Progress, usize::from(kind == QueuedKind::Response));
-        match self.pieces.back_mut().filter(|last| line.len() < MAX_WRITE_BYTES && last.accepts(kind)) {
+        match self.pieces.back_mut().filter(|last| json.len() < MAX_WRITE_BYTES && last.accepts(kind)) {
             Some(last) => {
-                last.bytes.extend_from_slice(&line);
+                last.bytes.extend_from_slice(&json);
+                last.bytes.push(b'\n');
                 last.has_progress |= has_progress;
                 last.responses += responses;
             }
-            None => self.pieces.push_back(WriteChunk { bytes: line, has_progress, responses }),
+            None => {
+                let mut bytes = Vec::from(json);
+                bytes.push(b'\n');
+                self.pieces.push_back(WriteChunk { bytes, has_progress, responses });
+            }
         }
     }
 }
@@ -123,24 +129,24 @@ impl SendQueue {
             OutgoingKind::Progress(_) => QueuedKind::Progress,
             _ => QueuedKind::Any,
         };
-        self.push_json(message.json.into(), kind);
+        self.push_json(message.json, kind);
     }
 
     /// Adds the answers to a batch.
     pub(super) fn push_batch(&self, responses: &[OutgoingMessage]) {
-        self.push_json(batch::responses_to_json(responses), QueuedKind::Response);
+        self.push_json(batch::responses_to_json(responses).into(), QueuedKind::Response);
     }
 
-    fn push_json(&self, mut line: Vec<u8>, kind: QueuedKind) {
+    fn push_json(&self, json: Bytes, kind: QueuedKind) {
         self.unwritten_responses.fetch_add(usize::from(kind == QueuedKind::Response), Ordering::AcqRel);
-        line.push(b'\n');
+        let written = json.len() + 1;
         let mut queue = self.queue();
         if queue.is_closed {
             return;
         }
-        queue.bytes += line.len();
-        self.reservation.grow(line.len() as u64);
-        queue.add(line, kind);
+        queue.bytes += written;
+        self.reservation.grow(written as u64);
+        queue.add(json, kind);
         self.update_full(&queue);
         drop(queue);
         self.pushed.notify_one();
@@ -148,7 +154,9 @@ impl SendQueue {
 
     /// Returns at once unless the peer has much to read; then when it has read it.
     pub(super) async fn wait_for_room(&self) {
-        let _ = self.full.subscribe().wait_for(|full| !full).await;
+        if self.is_full() {
+            let _ = self.full.subscribe().wait_for(|full| !full).await;
+        }
     }
 
     /// Whether the peer has much to read.

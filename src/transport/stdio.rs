@@ -1,7 +1,6 @@
 //! Standard input and output, and any other pipe: a message a line.
 
 use std::{
-    collections::VecDeque,
     ops::Range,
     pin::pin,
     sync::{
@@ -31,6 +30,7 @@ use super::{
     peer_state::{HandlerMessage, PeerState, ReceivedPayload},
     send_queue::SendQueue,
     stdio_sockets,
+    task_parts::run_beside,
 };
 
 /// How long the peer may take to read what was written before the end.
@@ -87,14 +87,8 @@ where
         unanswered
     };
     // One task reads and writes: what is answered at once wakes no other. How much was read does not keep it from writing.
-    let (mut reading, mut writing) = (pin!(reading), pin!(unconstrained(send_queue.write_to(writer)).fuse()));
-    let unanswered = loop {
-        tokio::select! {
-            biased;
-            unanswered = &mut reading => break unanswered,
-            () = &mut writing, if !writing.is_terminated() => {}
-        }
-    };
+    let (reading, mut writing) = (pin!(reading), pin!(unconstrained(send_queue.write_to(writer)).fuse()));
+    let unanswered = run_beside(reading, writing.as_mut()).await;
     if !writing.is_terminated() && tokio::time::timeout(FLUSH_TIMEOUT, writing).await.is_err() {
         send_queue.abort();
     }
@@ -184,8 +178,7 @@ impl PipeConnection {
     }
 
     fn receive(self: &Arc<PipeConnection>, payload: ReceivedPayload) {
-        let mut inbox = VecDeque::new();
-        let received = self.state().receive(payload, self.handler.session_version(), &mut inbox);
+        let received = self.state().receive(payload, self.handler.session_version());
         match received {
             Ok(outcome) => {
                 let answered = outcome.finished_batches.iter().filter(|whole| !whole.responses.is_empty());
@@ -193,10 +186,10 @@ impl PipeConnection {
                 if !outcome.cancelled.is_empty() {
                     self.answered.notify_waiters();
                 }
+                outcome.messages.into_iter().for_each(|message| self.handle(message));
             }
             Err(error) => self.send_error(error),
         }
-        inbox.into_iter().for_each(|message| self.handle(message));
     }
 
     fn handle(self: &Arc<PipeConnection>, message: HandlerMessage) {
@@ -246,10 +239,11 @@ impl PipeConnection {
     }
 
     async fn wait_until(&self, is_reached: impl Fn(&PeerState) -> bool) {
-        loop {
+        while !is_reached(&self.state()) {
             let answered = self.answered.notified();
             tokio::pin!(answered);
             answered.as_mut().enable();
+            // It may have been reached since.
             if is_reached(&self.state()) {
                 return;
             }

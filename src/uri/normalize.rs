@@ -29,11 +29,12 @@ pub fn normalize_uri(uri: &str) -> Cow<'_, str> {
 /// Whether a URI is quickly seen to be in that form, as most are.
 fn is_normalized(uri: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"/-._~".contains(&byte);
-    uri.split_once("://").is_some_and(|(scheme, rest)| {
-        let is_standard = matches!(scheme, "http" | "https" | "ws" | "wss" | "ftp" | "file");
-        !is_standard && scheme.bytes().all(|byte| byte.is_ascii_lowercase()) && rest.bytes().all(is_plain)
-    }) && !uri.contains("/.")
-        && !uri.ends_with('/')
+    let scheme_end = uri.bytes().position(|byte| !byte.is_ascii_lowercase()).unwrap_or_default();
+    let Some((scheme, rest)) = uri.split_at_checked(scheme_end) else { return false };
+    let Some(rest) = rest.strip_prefix("://") else { return false };
+    let is_standard = matches!(scheme, "http" | "https" | "ws" | "wss" | "ftp" | "file");
+    let has_dot_segment = || uri.as_bytes().windows(2).any(|pair| pair == b"/.");
+    !is_standard && rest.bytes().all(is_plain) && !has_dot_segment() && !uri.ends_with('/')
 }
 
 /// What the URL standard makes of a URI.

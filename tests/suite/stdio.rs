@@ -365,3 +365,45 @@ fn change_right_after_acknowledgement_is_notified() {
         client.notify("notifications/cancelled", json!({ "requestId": listening.id }));
     }
 }
+
+/// How many bytes a process has read, from files and pipes.
+#[cfg(target_os = "linux")]
+fn read_bytes(pid: i32) -> u64 {
+    let io = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
+    io.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap().parse().unwrap()
+}
+
+/// A small file of a local disk is kept, with or without a watcher, and yet every read has what it holds then: whether it
+/// was written in place with as many bytes, replaced, removed, or made again.
+#[cfg(target_os = "linux")]
+#[test]
+fn small_file_is_kept_and_never_stale() {
+    for flag in ["--log-level=warn", "--no-watch"] {
+        let manifest = "folio: 1\nserver: { name: s }\nresources:\n  a: { uri: \"a://a\", file: a.txt }\n";
+        let text = |byte: &str| byte.repeat(60_000);
+        let folder = TestFolder::new(&[("folio.yaml", manifest), ("a.txt", &text("0"))]);
+        let server = folder.serve_command().flag(flag).stdio();
+        let client = server.session("2025-11-25");
+        for round in 1..10 {
+            let now = text(&round.to_string());
+            folder.write("a.txt", &now);
+            assert!(client.read_text("a://a") == now, "written in place, {flag}");
+        }
+        // What has just changed is not kept yet.
+        std::thread::sleep(Duration::from_millis(100));
+        client.read_text("a://a");
+        let before = read_bytes(server.pid());
+        for _ in 0..50 {
+            assert!(client.read_text("a://a") == text("9"), "{flag}");
+        }
+        let read = read_bytes(server.pid()) - before;
+        assert!(read < 1_000_000, "{read} bytes are read, {flag}");
+        folder.write("b.txt", text("b"));
+        std::fs::rename(folder.join("b.txt"), folder.join("a.txt")).unwrap();
+        assert!(client.read_text("a://a") == text("b"), "replaced, {flag}");
+        std::fs::remove_file(folder.join("a.txt")).unwrap();
+        client.error_code("resources/read", json!({ "uri": "a://a" }));
+        folder.write("a.txt", "again");
+        assert_eq!(client.read_text("a://a"), "again");
+    }
+}

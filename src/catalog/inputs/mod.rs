@@ -212,11 +212,6 @@ impl Inputs {
         self
     }
 
-    /// The names in scope of its templates.
-    fn declared(&self) -> impl Iterator<Item = &String> {
-        self.schema.properties().keys()
-    }
-
     /// The schema as clients see it.
     pub(super) fn schema(&self) -> &Object {
         self.schema.json()
@@ -231,13 +226,13 @@ impl Inputs {
             choices: self.choices(name).unwrap_or_default(),
             default: self.schema.property_keyword(name, "default"),
         };
-        let listed = |name: &String| PromptArgumentListing {
-            name: name.clone(),
+        let listed = |name: &str| PromptArgumentListing {
+            name: name.to_owned(),
             title: keyword(name, "title").map(str::to_owned),
             description: facts(name).describe(),
             required: self.requires(name),
         };
-        self.declared().map(listed).collect()
+        self.names().map(listed).collect()
     }
 
     /// The values that an argument may have, as texts, where its schema spells them out.
@@ -281,12 +276,12 @@ impl Inputs {
             Value::Object(values) => values,
             _ => Map::new(),
         };
-        if values.keys().eq(self.declared()) {
+        if values.keys().eq(self.names()) {
             return Ok(values);
         }
         // In the order of the manifest, and nothing else unless others are allowed.
         let mut bound = Object::with_capacity(values.len());
-        for name in self.declared() {
+        for name in self.names() {
             bound.extend(values.shift_remove_entry(name));
         }
         if self.allows_additional {
@@ -298,14 +293,14 @@ impl Inputs {
     /// Binds what of the arguments is filled in already, when one is to be completed: those that are declared and fit.
     /// Those that must be inside of folders are absent: no client is asked for its roots here.
     pub(super) fn bind_partial(&self, given: &BTreeMap<String, String>) -> Object {
-        let given = |name: &String| given.get(name).filter(|_| !self.is_confined(name));
-        let fitting = |name: &String| {
+        let given = |name: &str| given.get(name).filter(|_| !self.is_confined(name));
+        let fitting = |name: &str| {
             let mut value = self.coerce(name, given(name)?)?;
             let fits = self.schema.allows_property(name, &value);
             normalize_integers(&mut value);
             fits.then_some(value)
         };
-        self.declared().filter_map(|name| Some((name.clone(), fitting(name)?))).collect()
+        self.names().filter_map(|name| Some((name.to_owned(), fitting(name)?))).collect()
     }
 
     /// Binds what is known of the arguments, and the defaults of the others.
@@ -313,7 +308,7 @@ impl Inputs {
         let mut values = self.bind_partial(given);
         self.schema.fill_defaults(&mut values);
         values.values_mut().for_each(normalize_integers);
-        self.declared().filter_map(|name| values.remove_entry(name)).collect()
+        self.names().filter_map(|name| values.remove_entry(name)).collect()
     }
 
     /// The violations of values in the manifest. Values in `templated` are only known at a call. `texts` is whether
@@ -360,6 +355,14 @@ impl Inputs {
         self.allows_additional || self.declares(name)
     }
 
+    fn is_string(&self, name: &str) -> bool {
+        self.schema
+            .properties()
+            .get(name)
+            .and_then(|property| property.get("type"))
+            .is_some_and(|kind| kind == "string")
+    }
+
     fn declares(&self, name: &str) -> bool {
         self.schema.properties().contains_key(name)
     }
@@ -373,7 +376,7 @@ impl Inputs {
 
     /// The names of its arguments.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.declared().map(String::as_str)
+        self.schema.properties().keys().map(String::as_str)
     }
 
     /// Binds values that arrive as texts: coerced by their declared types first.
@@ -381,15 +384,15 @@ impl Inputs {
     /// # Errors
     /// All violations.
     pub(super) fn bind_coerced(&self, given: Option<Object>) -> Result<Object, BindError> {
-        let mut values = Map::new();
-        for (name, value) in given.unwrap_or_default() {
-            let value = match value {
+        let mut values = given.unwrap_or_default();
+        values.retain(|name, value| {
+            let coerced = match value {
                 Value::Null => None,
-                Value::String(text) => self.coerce(&name, &text),
-                other => Some(other),
+                Value::String(text) if text.is_empty() || !self.is_string(name) => self.coerce(name, text),
+                _ => return true,
             };
-            values.extend(value.map(|value| (name, value)));
-        }
+            coerced.map(|coerced| *value = coerced).is_some()
+        });
         self.bind(Some(values))
     }
 }

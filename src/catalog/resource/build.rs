@@ -7,7 +7,7 @@ use crate::catalog::complete::{MAX_COMPLETED_FILES, compile_sources};
 use crate::catalog::content::blob::ByteSource;
 use crate::catalog::content::block::{listed_annotations, strip_whitespace};
 use crate::catalog::content::compiled_result::CompiledResult;
-use crate::catalog::content::pack_file::PackFile;
+use crate::catalog::content::pack_file::{KeptFile, PackFile};
 use crate::catalog::entry::entry_references::ReferenceCollector;
 use crate::catalog::entry::listed_text::listed_text;
 use crate::catalog::entry::{EntryBuildContext, RunKeys, check_limits, entry_digest};
@@ -165,7 +165,7 @@ fn compile_content(
     if let Some(file) = &resource.file {
         return match file.contains("{{") {
             true => file_template(file, template, compiler).map(ResourceContent::FileTemplate),
-            false => PackFile::compile(file, compiler).map(ResourceContent::File),
+            false => PackFile::compile(file, compiler).map(KeptFile::new).map(ResourceContent::File),
         };
     }
     if let Some(root) = &resource.root {
@@ -232,7 +232,7 @@ fn blob_content(blob: &Spanned<Blob>, compiler: &mut Compiler<'_>) -> Option<Res
         Blob::Base64(text) => text,
         Blob::Source(_) => {
             return Some(match ByteSource::compile(blob, compiler)? {
-                ByteSource::File(file) => ResourceContent::File(file),
+                ByteSource::File(file) => ResourceContent::File(KeptFile::new(file)),
                 ByteSource::Blob(plan) => ResourceContent::BlobTemplate(plan),
             });
         }

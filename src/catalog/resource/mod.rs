@@ -26,7 +26,7 @@ use super::complete::{CompletionOwner, CompletionQuery, CompletionSources, Resou
 use super::content::blob::CompiledBlob;
 use super::content::block::RenderedBlock;
 use super::content::compiled_result::{AuthorHints, CompiledResult, RenderedResult};
-use super::content::pack_file::{self, FileLocation, PackFile};
+use super::content::pack_file::{self, FileLocation, KeptFile};
 use super::entry::{PackContext, entry_timeout, with_roots_checkpoint};
 use super::inputs::{BindError, Inputs};
 use super::listing::{self, Annotations, ResourceInfo};
@@ -65,7 +65,7 @@ enum ResourceContent {
     Text(Template<TextSlot>),
     Blob(Vec<u8>),
     BlobTemplate(CompiledBlob),
-    File(PackFile),
+    File(KeptFile),
     FileTemplate(FileTemplate),
     Root(ResourceRoot),
     Run(Box<ResourceRun>),
@@ -91,9 +91,13 @@ pub(super) enum ReadBody {
 }
 
 impl CompiledResource {
-    /// Whether its content is a text or bytes of the manifest.
+    /// Whether its content is likely in memory: a text or bytes of the manifest, or a file that was read.
     pub(in crate::catalog) fn is_in_memory(&self) -> bool {
-        matches!(self.content, ResourceContent::Text(_) | ResourceContent::Blob(_))
+        match &self.content {
+            ResourceContent::Text(_) | ResourceContent::Blob(_) => true,
+            ResourceContent::File(file) => file.is_kept(),
+            _ => false,
+        }
     }
 
     /// Its run, if any.
@@ -114,7 +118,7 @@ impl CompiledResource {
         }
         let listing = self.listing(self.template.as_str().to_owned());
         vec![match &self.content {
-            ResourceContent::File(file) => {
+            ResourceContent::File(KeptFile { file, .. }) => {
                 let Ok(stat) = file.folder.stat(&file.path) else { return vec![listing] };
                 let last_modified = stat.modified.map(rfc3339);
                 let annotations = Annotations { last_modified, ..listing.info.annotations.unwrap_or_default() };
@@ -154,7 +158,9 @@ impl CompiledResource {
     /// Its listing under one of its URIs.
     pub(super) fn listing(&self, uri: String) -> listing::ResourceListing {
         let guessed = || match &self.content {
-            ResourceContent::File(file) => mime_by_name(&file.path.to_string_lossy()).map(str::to_owned),
+            ResourceContent::File(KeptFile { file, .. }) => {
+                mime_by_name(&file.path.to_string_lossy()).map(str::to_owned)
+            }
             ResourceContent::Text(_) => Some("text/plain".to_owned()),
             _ => None,
         };
@@ -318,10 +324,15 @@ impl CompiledResource {
             ResourceContent::BlobTemplate(blob) => {
                 (TextOrBlob::Blob(blob.render(scope)?), "application/octet-stream".to_owned())
             }
-            ResourceContent::File(file) => {
-                pack_file::wait_for_memory(file.at(), MAX_RESOURCE_BYTES, memory, budget).await?;
-                pack_file::read_body(file.at(), MAX_RESOURCE_BYTES, uri, budget)?
-            }
+            ResourceContent::File(file) => match file.kept_body(memory) {
+                Some(body) => body,
+                None => {
+                    // The thread that serves does not wait for a disk: what pauses goes on elsewhere.
+                    tokio::task::yield_now().await;
+                    pack_file::wait_for_memory(file.file.at(), MAX_RESOURCE_BYTES, memory, budget).await?;
+                    file.read_body(MAX_RESOURCE_BYTES, uri, budget)?
+                }
+            },
             ResourceContent::FileTemplate(file) => {
                 let rendered = file.path.render(scope).map_err(|error| Refusal::not_found(uri, error.to_string()))?;
                 let below = file.below(&rendered.text);
@@ -391,7 +402,7 @@ impl CompiledResource {
         self.pack_context.entry_digest(self.digest).hash(&mut hasher);
         let path = values.values().next().map(String::as_str).unwrap_or_default();
         let stat = match &self.content {
-            ResourceContent::File(file) => file.folder.stat(&file.path).ok(),
+            ResourceContent::File(KeptFile { file, .. }) => file.folder.stat(&file.path).ok(),
             ResourceContent::Root(root) if root.matches_resolved(path) => root.folder().stat(Path::new(path)).ok(),
             ResourceContent::FileTemplate(file) => self.template_stat(file, values),
             _ => None,

@@ -58,6 +58,9 @@ impl SkillIndex {
 
     /// The file with a URI.
     pub(super) fn file(&self, uri: &str) -> Option<&SkillResource> {
+        if self.files.is_empty() {
+            return None;
+        }
         let (nth, _) = self.by_uri.find(uri)?;
         self.files.get(*nth)
     }

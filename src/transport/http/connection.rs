@@ -1,7 +1,7 @@
 //! One HTTP connection: its timeouts, and the bytes that its peer has not taken yet.
 
 use std::{
-    future::poll_fn,
+    future::{pending, poll_fn},
     io,
     pin::{Pin, pin},
     sync::{
@@ -33,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     budget::{Caller, Reservation, block_if_large},
     catalog::HttpLimits,
+    transport::task_parts::run_beside,
 };
 
 /// The longest head of a request, and what is read or written at once.
@@ -216,7 +217,7 @@ where
     let mut sleep = pin!(sleep_until(connection.deadline().unwrap_or_else(Instant::now)));
     let mut stopped = pin!(stop.cancelled());
     let mut stopping = false;
-    poll_fn(|context| {
+    let ended = poll_fn(|context| {
         connection.task.register(context.waker());
         if !stopping && stopped.as_mut().poll(context).is_ready() {
             stopping = true;
@@ -229,8 +230,9 @@ where
             return Poll::Ready(());
         }
         connection.poll_end(context, sleep.as_mut())
-    })
-    .await;
+    });
+    // Hyper and what answers a request wake each other.
+    run_beside(pin!(ended), pin!(pending())).await;
 }
 
 /// The body of a request, of which the rest is read and dropped where it is not wanted.

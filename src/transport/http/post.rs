@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::{
     budget::{Caller, Reservation, block_if_large},
     diagnostic::{bytes_without_byte_order_mark, truncate},
-    server::{Method, params_error},
+    server::{Method, params_error, stated_version},
     spec_version::SpecVersion,
     transport::{
         batch,
@@ -96,7 +96,8 @@ fn read_message(bytes: &[u8], headers: &HeaderMap, accepted: Accepted) -> Result
         }
     }
     let message = envelope.parse().map_err(RefusedRequest::bad_message)?;
-    if let Some(Incoming::Request(id, ClientRequest::CustomRequest(custom))) = &message
+    if let Some(Incoming::Request(id, request)) = &message
+        && let ClientRequest::CustomRequest(custom) = &**request
         && is_malformed(custom)
         && let Some(complaint) = params_error(&custom.method, custom.params.as_ref())
     {
@@ -141,8 +142,10 @@ impl Post<'_> {
             return Err(RefusedRequest::session_not_found());
         }
         match message {
-            Incoming::Request(_, ClientRequest::DiscoverRequest(_)) => self.answer_single(message).await,
-            Incoming::Request(id, request @ ClientRequest::InitializeRequest(_)) => {
+            Incoming::Request(_, ref request) if matches!(**request, ClientRequest::DiscoverRequest(_)) => {
+                self.answer_single(message).await
+            }
+            Incoming::Request(id, request) if matches!(*request, ClientRequest::InitializeRequest(_)) => {
                 self.begin_session(id, request).await
             }
             _ => Err(RefusedRequest::text(StatusCode::BAD_REQUEST, SESSION_REQUIRED)),
@@ -153,14 +156,14 @@ impl Post<'_> {
     fn check_version(&self, message: &Incoming) -> Result<bool, RefusedRequest> {
         let header = protocol_version(self.headers);
         let request = match message {
-            Incoming::Request(id, request) => Some((id, request)),
+            Incoming::Request(id, request) => Some((id, &**request)),
             _ => None,
         };
-        let stated = request.and_then(|(_, request)| request.get_meta().protocol_version());
+        let stated = request.and_then(|(_, request)| stated_version(request.get_meta()));
         if stated.is_none() {
             check_known_version(self.headers)?;
         }
-        let has_session = stated.as_ref().is_none_or(|version| *version < ProtocolVersion::V_2026_07_28);
+        let has_session = stated.is_none_or(|version| version < ProtocolVersion::V_2026_07_28.as_str());
         if let Some((id, ClientRequest::InitializeRequest(initialize))) = request.filter(|_| has_session) {
             let body = initialize.params.protocol_version.as_str();
             if let Some(header) = header.filter(|header| *header != body) {
@@ -175,7 +178,7 @@ impl Post<'_> {
         if let Some((id, request)) = request {
             check_stated_version(header, id, request)?;
         }
-        let stated = stated.as_ref().map(ProtocolVersion::as_str).or(header).unwrap_or_default();
+        let stated = stated.or(header).unwrap_or_default();
         Ok(stated < ProtocolVersion::V_2026_07_28.as_str())
     }
 
@@ -223,7 +226,7 @@ impl Post<'_> {
     }
 
     /// Begins a session with `initialize`, which is answered at once.
-    async fn begin_session(self, id: RequestId, request: ClientRequest) -> Result<Response, RefusedRequest> {
+    async fn begin_session(self, id: RequestId, request: Box<ClientRequest>) -> Result<Response, RefusedRequest> {
         let sessions = &self.http_server.sessions;
         let Some((session_id, session)) = sessions.create(false) else {
             return Err(RefusedRequest::too_many_sessions(Some(id)));
@@ -261,7 +264,7 @@ impl Post<'_> {
 /// Refuses a version in `_meta` that the head does not have, and a head of 2026-07-28 with a request that lacks it.
 fn check_stated_version(header: Option<&str>, id: &RequestId, request: &ClientRequest) -> Result<(), RefusedRequest> {
     let newest = ProtocolVersion::V_2026_07_28;
-    let Some(stated) = request.get_meta().protocol_version() else {
+    let Some(stated) = stated_version(request.get_meta()) else {
         let is_discover = matches!(request, ClientRequest::DiscoverRequest(_));
         if is_discover || header.is_some_and(|header| header >= newest.as_str()) {
             let missing = missing_meta(request).join(", ");
@@ -274,7 +277,7 @@ fn check_stated_version(header: Option<&str>, id: &RequestId, request: &ClientRe
     };
     let mismatch = match header {
         None => "request _meta protocolVersion requires MCP-Protocol-Version header".to_owned(),
-        Some(header) if header != stated.as_str() => {
+        Some(header) if header != stated => {
             format!("MCP-Protocol-Version header ({header}) does not match request _meta protocolVersion ({stated})")
         }
         Some(_) => return Ok(()),

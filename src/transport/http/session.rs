@@ -4,7 +4,6 @@
 //! stream. In 2024-11-05 there is only the standalone stream.
 
 use std::{
-    collections::VecDeque,
     sync::{Arc, Weak},
     time::Duration,
 };
@@ -175,17 +174,16 @@ impl HttpSession {
     }
 
     fn receive_payload(self: &Arc<HttpSession>, payload: ReceivedPayload) -> Result<Option<EventReader>, MessageError> {
-        let mut messages = VecDeque::new();
         let mut state = self.state();
         state.record_activity();
-        let outcome = state.peer_state.receive(payload, self.version(), &mut messages)?;
-        let has_request = messages.iter().any(|message| matches!(message, HandlerMessage::Request(_)));
+        let outcome = state.peer_state.receive(payload, self.version())?;
+        let has_request = outcome.messages.iter().any(|message| matches!(message, HandlerMessage::Request(_)));
         let reader = if (has_request || outcome.batch.is_some()) && !state.streams.is_single() {
             let (number, channel) = state.streams.open();
             if let Some(batch) = outcome.batch {
                 state.streams.register_batch(batch, number);
             }
-            for message in &messages {
+            for message in &outcome.messages {
                 if let HandlerMessage::Request(request) = message {
                     state.streams.register(request, number);
                 }
@@ -197,7 +195,7 @@ impl HttpSession {
         state.streams.push_batches(outcome.finished_batches);
         outcome.cancelled.iter().for_each(|id| state.streams.release_request(id));
         drop(state);
-        messages.into_iter().for_each(|message| self.handle(message));
+        outcome.messages.into_iter().for_each(|message| self.handle(message));
         Ok(reader)
     }
 

@@ -20,7 +20,7 @@ use super::{
 const MAX_UNREAD_MESSAGES: usize = 64;
 
 /// Answers a request by itself. It is cancelled when its client is gone.
-pub(super) async fn answer(post: Post<'_>, id: RequestId, request: ClientRequest) -> Response {
+pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientRequest>) -> Response {
     let is_complete = missing_meta(&request).is_empty();
     let cancel = CancellationToken::new();
     let (sender, mut messages) = mpsc::channel(MAX_UNREAD_MESSAGES);
