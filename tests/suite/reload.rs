@@ -354,3 +354,48 @@ fn an_edit_while_the_server_starts_is_not_lost() {
         wait_until("the new prompt", || client.names("prompts") == ["new"]);
     }
 }
+
+/// Whatever becomes of one file of many, what is served is what a server serves that starts with the same files.
+#[test]
+fn many_files_are_served_as_they_are_after_each_edit() {
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\npartials: \"*.hbs\"\ninclude: [\"prompts/*.md\", \"*.entries.yaml\"]\n\
+         tools: { own: { description: d, result: { text: own } } }\n",
+    );
+    folder.write("part.hbs", "one");
+    for number in 0..60 {
+        let text =
+            format!("---\narguments: {{ who: {{}}, unused-{number}: {{}} }}\n---\n{number} {{{{who}}}} {{{{> part}}}}");
+        folder.write(&format!("prompts/p{number:02}.md"), text.replace("unused-", "unused_"));
+    }
+    folder.write("a.entries.yaml", "tools: { t: { description: d, result: { text: t } } }");
+    let server = folder.stdio();
+    let client = server.sessionless();
+    let describe = |client: &TestClient| {
+        let prompt = |name: &String| {
+            client.request("prompts/get", json!({ "name": name, "arguments": { "who": "W" } }))["result"].clone()
+        };
+        let names = client.names("prompts");
+        let prompts: Vec<_> = names.iter().map(prompt).collect();
+        (client.names("tools"), names, prompts)
+    };
+    client.round_trip();
+    let edits: [&dyn Fn(); 7] = [
+        &|| folder.write("prompts/p30.md", "thirty"),
+        &|| folder.write("prompts/p29a.md", "between"),
+        &|| folder.remove("prompts/p10.md"),
+        &|| folder.write("a.entries.yaml", "prompts: { p00a: { text: a } }"),
+        &|| folder.write("b.entries.yaml", "tools: { u: { description: d, result: { text: u } } }"),
+        &|| folder.write("part.hbs", "two"),
+        &|| folder.rename_over("prompts/p59.md", "---\ntitle: T\n---\nlast"),
+    ];
+    for edit in edits {
+        let mark = server.log.line_count();
+        edit();
+        server.log.wait_for_reload(mark);
+        let fresh = folder.stdio();
+        assert_eq!(describe(&client), describe(&fresh.sessionless()));
+    }
+    let warnings = server.log.text().matches("argument `unused_5` is never used").count();
+    assert_eq!(warnings, 1, "a warning is logged once");
+}
