@@ -381,7 +381,7 @@ fn many_files_are_served_as_they_are_after_each_edit() {
     };
     client.round_trip();
     let edits: [&dyn Fn(); 7] = [
-        &|| folder.write("prompts/p30.md", "thirty"),
+        &|| folder.write("prompts/p30.md", "---\narguments: { who: { complete: [a] } }\n---\n{{who}}"),
         &|| folder.write("prompts/p29a.md", "between"),
         &|| folder.remove("prompts/p10.md"),
         &|| folder.write("a.entries.yaml", "prompts: { p00a: { text: a } }"),
@@ -395,6 +395,8 @@ fn many_files_are_served_as_they_are_after_each_edit() {
         server.log.wait_for_reload(mark);
         let fresh = folder.stdio();
         assert_eq!(describe(&client), describe(&fresh.sessionless()));
+        let names = client.names("prompts");
+        assert!(names.iter().filter(|name| *name != "p00a").is_sorted(), "{names:?}");
     }
     let warnings = server.log.text().matches("argument `unused_5` is never used").count();
     assert_eq!(warnings, 1, "a warning is logged once");
