@@ -21,7 +21,7 @@ mod pending_requests;
 mod request_params;
 mod stdio_sockets;
 pub mod stdio;
-mod task_parts;
+mod poll_while_woken;
 #[cfg(test)]
 mod tests;
 

@@ -28,9 +28,9 @@ use super::{
     line_buffer::{LineBuffer, LineEvent},
     message::MessageError,
     peer_state::{HandlerMessage, PeerState, ReceivedPayload},
+    poll_while_woken::poll_while_woken,
     send_queue::SendQueue,
     stdio_sockets,
-    task_parts::run_beside,
 };
 
 /// How long the peer may take to read what was written before the end.
@@ -87,8 +87,17 @@ where
         unanswered
     };
     // One task reads and writes: what is answered at once wakes no other. How much was read does not keep it from writing.
-    let (reading, mut writing) = (pin!(reading), pin!(unconstrained(send_queue.write_to(writer)).fuse()));
-    let unanswered = run_beside(reading, writing.as_mut()).await;
+    let (mut reading, mut writing) = (pin!(reading), pin!(unconstrained(send_queue.write_to(writer)).fuse()));
+    let both = async {
+        loop {
+            tokio::select! {
+                biased;
+                unanswered = &mut reading => break unanswered,
+                () = &mut writing, if !writing.is_terminated() => {}
+            }
+        }
+    };
+    let unanswered = poll_while_woken(pin!(both)).await;
     if !writing.is_terminated() && tokio::time::timeout(FLUSH_TIMEOUT, writing).await.is_err() {
         send_queue.abort();
     }

@@ -33,7 +33,9 @@ const NEEDY: &str = "env:\n  FOLIO_SUITE_UNSET: { required: true }\n";
 #[test]
 fn reload_refuses_variables_that_start_refuses() {
     let folder = TestFolder::with_manifest(&prompt(""));
-    for server in [folder.stdio(), folder.http()] {
+    // One after the other: a second server would reload when it likes.
+    for start in [TestFolder::stdio, TestFolder::http] {
+        let server = start(&folder);
         assert_eq!(server.sessionless().names("prompts"), ["p"]);
         let mark = server.log.line_count();
         folder.rename_over("folio.yaml", prompt(NEEDY).replace("  p:", "  q:"));

@@ -15,7 +15,7 @@ use crate::catalog::build::unused_names::{self, UnusedName};
 use crate::catalog::entry::pack_names;
 use crate::catalog::listing::entry_name::check_entry_name;
 use crate::catalog::prompt::PromptParts;
-use crate::compile::{ALLOW_COMMENT, ArgumentScope, Compiler, LoadContext, Pack};
+use crate::compile::{ALLOW_COMMENT, ArgumentScope, Compiler, LoadContext, NamePrefix, Pack};
 use crate::diagnostic::{Diagnostic, FileId, Reporting, SourceFile, SourceMap};
 use crate::digest::Digest;
 use crate::files::FileStamp;
@@ -192,7 +192,7 @@ struct FreshFile {
 /// Reads the files of one pack.
 struct FileReader<'a> {
     pack: &'a Pack,
-    loaded: &'a LoadedPack,
+    prefix: &'a NamePrefix,
     load_context: &'a LoadContext,
     earlier: &'a ReadFiles,
     pack_digest: [u8; 32],
@@ -207,7 +207,7 @@ impl<'a> FileReader<'a> {
         let partials = pack.partials.values().filter_map(|file| sources.get(*file)).map(|source| &**source.text());
         FileReader {
             pack,
-            loaded,
+            prefix: &loaded.prefix,
             load_context,
             earlier,
             pack_digest: pack_digest(loaded, sources),
@@ -276,7 +276,7 @@ impl<'a> FileReader<'a> {
             let compiled = prompts.iter().map(|(name, prompt)| {
                 compiler.scope_shape = self.names.clone();
                 compiler.arguments = ArgumentScope::default();
-                let qualified = self.loaded.prefix.qualify(name);
+                let qualified = self.prefix.qualify(name);
                 check_entry_name(&qualified).ok()?;
                 Some((name.clone(), Arc::new(PromptParts::build_plain(prompt, qualified, &mut compiler)?)))
             });

@@ -1,7 +1,7 @@
 //! One HTTP connection: its timeouts, and the bytes that its peer has not taken yet.
 
 use std::{
-    future::{pending, poll_fn},
+    future::poll_fn,
     io,
     pin::{Pin, pin},
     sync::{
@@ -33,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     budget::{Caller, Reservation, block_if_large},
     catalog::HttpLimits,
-    transport::task_parts::run_beside,
+    transport::poll_while_woken::poll_while_woken,
 };
 
 /// The longest head of a request, and what is read or written at once.
@@ -232,7 +232,7 @@ where
         connection.poll_end(context, sleep.as_mut())
     });
     // Hyper and what answers a request wake each other.
-    run_beside(pin!(ended), pin!(pending())).await;
+    poll_while_woken(pin!(ended)).await;
 }
 
 /// The body of a request, of which the rest is read and dropped where it is not wanted.

@@ -1,0 +1,130 @@
+//! A task that is polled again at once where its parts wake each other, as one that reads requests and one that writes
+//! their answers.
+//!
+//! A task that is woken while it runs is queued again, and a thread that sleeps is woken to look for work: both cost more
+//! than most requests do.
+
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    task::{Context, Poll, Wake, Waker},
+};
+
+use futures_util::task::AtomicWaker;
+
+/// How often it is polled before other tasks have their turn.
+const MAX_POLLS: usize = 8;
+
+/// Runs a future to its end, as the whole of a task.
+pub(super) async fn poll_while_woken<T>(mut future: Pin<&mut impl Future<Output = T>>) -> T {
+    let running = Arc::<RunningTask>::default();
+    let waker = Waker::from(running.clone());
+    poll_fn(|context| {
+        running.task.register(context.waker());
+        for _ in 0..MAX_POLLS {
+            running.was_woken.store(false, SeqCst);
+            running.is_running.store(true, SeqCst);
+            let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+            running.is_running.store(false, SeqCst);
+            if polled.is_ready() || !running.was_woken.load(SeqCst) {
+                return polled;
+            }
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await
+}
+
+/// Notes that a task is woken while it runs, and wakes it else.
+#[derive(Default)]
+struct RunningTask {
+    task: AtomicWaker,
+    is_running: AtomicBool,
+    was_woken: AtomicBool,
+}
+
+impl Wake for RunningTask {
+    fn wake(self: Arc<RunningTask>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<RunningTask>) {
+        self.was_woken.store(true, SeqCst);
+        // A task that ends its run after this looks at whether it was woken.
+        if !self.is_running.load(SeqCst) {
+            self.task.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::sync::atomic::AtomicUsize;
+
+    use futures_util::FutureExt;
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    /// Counts how often its task is woken.
+    #[derive(Default)]
+    struct CountingWaker(AtomicUsize);
+
+    impl Wake for CountingWaker {
+        fn wake(self: Arc<CountingWaker>) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+
+    #[test]
+    fn parts_wake_each_other_without_waking_their_task() {
+        let (requests, mut read) = mpsc::unbounded_channel();
+        let (answers, mut answered) = mpsc::unbounded_channel();
+        let (written, mut output) = mpsc::unbounded_channel();
+        let writing = async {
+            while let Some(answer) = answered.recv().await {
+                written.send(answer).unwrap();
+            }
+        };
+        let reading = async {
+            while let Some(request) = read.recv().await {
+                answers.send(request).unwrap();
+            }
+            drop(answers);
+        };
+        // What is woken was polled before.
+        let mut both = pin!(async { tokio::join!(biased; writing, reading) });
+        let mut running = pin!(poll_while_woken(both.as_mut()));
+        let waker = Arc::<CountingWaker>::default();
+        let mut poll = || running.as_mut().poll(&mut Context::from_waker(&waker.clone().into()));
+        assert!(poll().is_pending());
+        for number in 1..=3 {
+            requests.send(number).unwrap();
+            assert_eq!(waker.0.load(SeqCst), number, "it is woken from without");
+            assert!(poll().is_pending());
+            assert_eq!((output.recv().now_or_never(), waker.0.load(SeqCst)), (Some(Some(number)), number));
+        }
+        drop(requests);
+        assert!(poll().is_ready());
+    }
+
+    #[test]
+    fn future_that_never_waits_leaves_others_their_turn() {
+        let endless = pin!(poll_fn(|context| -> Poll<()> {
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }));
+        let mut running = pin!(poll_while_woken(endless));
+        let waker = Arc::<CountingWaker>::default();
+        for polls in 1..=3 {
+            assert!(running.as_mut().poll(&mut Context::from_waker(&waker.clone().into())).is_pending());
+            assert_eq!(waker.0.load(SeqCst), polls);
+        }
+    }
+}
