@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -163,12 +162,10 @@ pub(super) fn shared(earlier: &Catalog, later: &Catalog) -> Vec<String> {
 
 #[test]
 fn catalog_after_edits_is_that_of_a_fresh_load() {
-    let reused = AtomicUsize::new(0);
     let first = prop::array::uniform16(0..200_usize);
     let edits = prop::collection::vec((0..CHOICES, 0..200_usize), 1..10);
     proptest!(ProptestConfig::with_cases(32), |(first in first, edits in edits)| {
         let mut written = Written(first);
-        let mut served: Option<Catalog> = None;
         let mut files = ReadFiles::default();
         for (choice, value) in std::iter::once((0, first[0])).chain(edits) {
             written.0[choice] = value;
@@ -177,12 +174,6 @@ fn catalog_after_edits_is_that_of_a_fresh_load() {
             let mut built = build(read_packs(written.load(), &files));
             files = std::mem::take(&mut built.files);
             prop_assert_eq!(describe(&built), describe(&build(fresh)));
-            if let Some(UnacceptedCatalog(catalog)) = built.catalog {
-                let shared = served.map_or(0, |served| shared(&served, &catalog).len());
-                reused.fetch_add(shared, Ordering::Relaxed);
-                served = Some(catalog);
-            }
         }
     });
-    assert!(reused.into_inner() > 30, "hardly any prompt is used again");
 }
