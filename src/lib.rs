@@ -37,6 +37,7 @@ mod spec_version;
 mod yaml;
 mod files;
 mod uri;
+mod identity;
 mod budget;
 mod template;
 mod schema;
