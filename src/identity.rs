@@ -1,9 +1,39 @@
 //! Who calls, as a verified token says.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+/// Who sent a request, where that is asked.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Access {
+    /// Nobody is asked who it is, and everybody may do everything.
+    #[default]
+    Unrestricted,
+    /// What this caller may do; `None` for nobody, who showed no token.
+    Restricted(Option<Arc<Identity>>),
+}
+
+impl Access {
+    /// Who it is, if that is known.
+    pub fn identity(&self) -> Option<&Arc<Identity>> {
+        match self {
+            Access::Restricted(identity) => identity.as_ref(),
+            Access::Unrestricted => None,
+        }
+    }
+
+    /// Whether both are the same caller, or both nobody.
+    pub fn is_same_caller(&self, other: &Access) -> bool {
+        match (self.identity(), other.identity()) {
+            (Some(one), Some(other)) => one.is_same_caller(other),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+}
 
 /// Who calls. It is known by its issuer and id together: two issuers may give the same id.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -32,4 +62,10 @@ impl Identity {
     pub fn to_value(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }
+}
+
+/// Whether a text is one scope (RFC 6749, 3.3).
+pub fn is_scope_token(text: &str) -> bool {
+    let is_scope_byte = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
+    !text.is_empty() && text.bytes().all(is_scope_byte)
 }

@@ -7,6 +7,7 @@
 mod argument;
 mod editor;
 mod examples;
+mod http_auth;
 mod http_server;
 mod mock;
 mod prompt;
@@ -32,6 +33,7 @@ use crate::yaml::Spanned;
 pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, CompletionMatch, MAX_ARGUMENTS};
 pub use correction::{correct_entries, correct_prompt};
 pub use examples::example_of;
+pub use http_auth::{ClaimPaths, HttpAuth, Introspection, IssuerSpec, Issuers};
 pub use http_server::Http;
 pub use language_reference::reference;
 pub use mock::{MOCKED_ACTIONS, Mock, MockError, ProgramMock, ResponseMock};

@@ -71,7 +71,7 @@ impl ConnectionHandler {
 
     /// A request as it arrives: what changes later does not matter to it.
     fn read_request(&self, incoming: IncomingRequest) -> (Box<ClientRequest>, McpRequest) {
-        let IncomingRequest { id, request: mut message, reservation, cancel } = incoming;
+        let IncomingRequest { id, request: mut message, reservation, cancel, access } = incoming;
         let meta = message.extensions_mut().remove::<RequestMetaObject>().unwrap_or_default();
         let snapshot = self.shared_server.snapshot();
         let newest = stated_version(&meta).is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
@@ -81,7 +81,7 @@ impl ConnectionHandler {
             None => (SpecVersion::NEWEST_WITH_SESSIONS, None),
         };
         let session = self.session.clone();
-        let request = McpRequest { id, meta, cancel, reservation, snapshot, version, capabilities, session };
+        let request = McpRequest { id, meta, cancel, reservation, access, snapshot, version, capabilities, session };
         (message, request)
     }
 

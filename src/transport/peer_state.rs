@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Caller, CallerKind, MemoryPool, Reservation, block_if_large};
 use crate::diagnostic::bytes_without_byte_order_mark;
+use crate::identity::Access;
 use crate::redact::Redactors;
 use crate::server::{IncomingRequest, OutgoingMessage, SharedServer};
 use crate::spec_version::SpecVersion;
@@ -199,7 +200,13 @@ impl PeerState {
                 let cancel = CancellationToken::new();
                 let added = self.pending.add(&id, request.method(), reservation.clone(), cancel.clone());
                 added.map_err(|full| admission_error(&id, &full))?;
-                Ok(Some(HandlerMessage::Request(IncomingRequest { id, request, reservation, cancel })))
+                Ok(Some(HandlerMessage::Request(IncomingRequest {
+                    id,
+                    request,
+                    reservation,
+                    cancel,
+                    access: Access::default(),
+                })))
             }
             Some(Incoming::Notification(notification)) => {
                 let cancelled = message::cancelled_request(&notification).filter(|id| self.pending.cancel(id));

@@ -27,6 +27,7 @@ use crate::{
 use super::{
     HttpServer, SESSION_REQUIRED,
     accept::Accepted,
+    authentication::Sender,
     batch_response,
     body::{self, BodyError},
     check_known_version,
@@ -43,18 +44,19 @@ pub(super) async fn handle_post(
     parts: Parts,
     body: Body,
     accepted: Accepted,
+    sender: Sender,
 ) -> Result<Response, RefusedRequest> {
-    let session = http_server.session_of(&parts.headers);
+    let session = http_server.session_of(&parts.headers, &sender.access);
     let caller = session.as_ref().map_or(connection.caller(), |session| session.caller());
     let (bytes, reservation) = read_admitted(body, connection, caller).await?;
     let bytes = bytes_without_byte_order_mark(&bytes);
     if batch::is_batch(bytes) {
         let session = session.filter(|_| !is_sessionless(&parts.headers));
-        return batch_response::respond_to_batch(http_server, &parts.headers, session, bytes, accepted).await;
+        return batch_response::respond_to_batch(http_server, &parts.headers, session, bytes, accepted, &sender.access).await;
     }
     let read = block_if_large(bytes.len() as u64, || read_message(&normalize(bytes), &parts.headers, accepted));
     let Some(message) = read? else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
-    let post = Post { http_server, headers: &parts.headers, accepted, reservation: reservation.clone() };
+    let post = Post { http_server, headers: &parts.headers, accepted, sender, reservation: reservation.clone() };
     let mut response = post.answer(message, session).await?;
     // Its memory is held until it is written.
     response.extensions_mut().insert(reservation);
@@ -126,6 +128,7 @@ pub(super) struct Post<'a> {
     pub(super) http_server: &'a Arc<HttpServer>,
     pub(super) headers: &'a HeaderMap,
     pub(super) accepted: Accepted,
+    pub(super) sender: Sender,
     pub(super) reservation: Arc<Reservation>,
 }
 
@@ -214,7 +217,7 @@ impl Post<'_> {
         message: Incoming,
         session: &Arc<HttpSession>,
     ) -> Result<Response, RefusedRequest> {
-        let received = session.receive_message(ReceivedMessage::new(message, self.reservation.clone()));
+        let received = session.receive_message(ReceivedMessage::new(message, self.reservation.clone()), &self.sender.access);
         let Some(reader) = received.map_err(RefusedRequest::by_code)? else {
             return Ok(text_response(StatusCode::ACCEPTED, ""));
         };
@@ -228,11 +231,11 @@ impl Post<'_> {
     /// Begins a session with `initialize`, which is answered at once.
     async fn begin_session(self, id: RequestId, request: Box<ClientRequest>) -> Result<Response, RefusedRequest> {
         let sessions = &self.http_server.sessions;
-        let Some((session_id, session)) = sessions.create(false) else {
+        let Some((session_id, session)) = sessions.create(false, self.sender.access.clone()) else {
             return Err(RefusedRequest::too_many_sessions(Some(id)));
         };
         let message = ReceivedMessage::new(Incoming::Request(id, request), self.reservation.clone());
-        let reader = session.receive_message(message).map_err(RefusedRequest::by_code)?;
+        let reader = session.receive_message(message, &self.sender.access).map_err(RefusedRequest::by_code)?;
         let answer = match reader {
             Some(mut reader) => reader.next().await,
             None => None,

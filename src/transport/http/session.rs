@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     budget::{Caller, CallerKind, Reservation},
-    server::{ConnectionHandler, MessageSink, OutgoingKind, OutgoingMessage, SharedServer},
+    identity::Access,
+    server::{ConnectionHandler, IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage, SharedServer},
     spec_version::SpecVersion,
     transport::{
         batch::AnswerRoute,
@@ -40,6 +41,8 @@ const INITIALIZED_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct HttpSession {
     handler: Arc<ConnectionHandler>,
+    /// Whose it is: no other caller reaches it.
+    owner: Access,
     end_token: CancellationToken,
     caller: Arc<Caller>,
     created_at: Instant,
@@ -59,6 +62,7 @@ impl HttpSession {
     pub(super) fn new(
         shared_server: &SharedServer,
         is_single_stream: bool,
+        owner: Access,
         end_token: CancellationToken,
     ) -> Arc<HttpSession> {
         let peer_state = PeerState::new(shared_server, CallerKind::Session);
@@ -73,6 +77,7 @@ impl HttpSession {
         };
         Arc::new_cyclic(|session| HttpSession {
             handler: shared_server.connect(Arc::new(SessionSink(session.clone())), shared_server.stop_token()),
+            owner,
             end_token,
             caller,
             created_at,
@@ -82,6 +87,10 @@ impl HttpSession {
 
     pub(super) fn has_single_stream(&self) -> bool {
         self.state().streams.is_single()
+    }
+
+    pub(super) fn owner(&self) -> &Access {
+        &self.owner
     }
 
     pub(super) fn caller(&self) -> &Arc<Caller> {
@@ -163,17 +172,26 @@ impl HttpSession {
     pub(super) fn receive_message(
         self: &Arc<HttpSession>,
         message: ReceivedMessage,
+        access: &Access,
     ) -> Result<Option<EventReader>, MessageError> {
-        self.receive_payload(ReceivedPayload::Message(message))
+        self.receive_payload(ReceivedPayload::Message(message), access)
     }
 
     /// Takes what a client has sent, a message or a batch. Returns the stream with the answers, where they have one of
     /// their own.
-    pub(super) fn receive(self: &Arc<HttpSession>, bytes: &[u8]) -> Result<Option<EventReader>, MessageError> {
-        self.receive_payload(ReceivedPayload::parse(bytes, &self.caller)?)
+    pub(super) fn receive(
+        self: &Arc<HttpSession>,
+        bytes: &[u8],
+        access: &Access,
+    ) -> Result<Option<EventReader>, MessageError> {
+        self.receive_payload(ReceivedPayload::parse(bytes, &self.caller)?, access)
     }
 
-    fn receive_payload(self: &Arc<HttpSession>, payload: ReceivedPayload) -> Result<Option<EventReader>, MessageError> {
+    fn receive_payload(
+        self: &Arc<HttpSession>,
+        payload: ReceivedPayload,
+        access: &Access,
+    ) -> Result<Option<EventReader>, MessageError> {
         let mut state = self.state();
         state.record_activity();
         let outcome = state.peer_state.receive(payload, self.version())?;
@@ -195,15 +213,16 @@ impl HttpSession {
         state.streams.push_batches(outcome.finished_batches);
         outcome.cancelled.iter().for_each(|id| state.streams.release_request(id));
         drop(state);
-        outcome.messages.into_iter().for_each(|message| self.handle(message));
+        outcome.messages.into_iter().for_each(|message| self.handle(message, access));
         Ok(reader)
     }
 
-    fn handle(self: &Arc<HttpSession>, message: HandlerMessage) {
+    fn handle(self: &Arc<HttpSession>, message: HandlerMessage, access: &Access) {
         self.state().record_message(&message);
         match message {
             HandlerMessage::Request(request) => {
                 let (session, reservation) = (self.clone(), request.reservation.clone());
+                let request = IncomingRequest { access: access.clone(), ..request };
                 self.handler.begin(request, move |answer| session.answer(answer, reservation));
             }
             HandlerMessage::Answer(id, answer) => {
@@ -323,7 +342,7 @@ mod tests {
 
     /// A session that has begun.
     fn begun(is_single_stream: bool) -> Arc<HttpSession> {
-        let session = HttpSession::new(&shared_server(TEST_MANIFEST), is_single_stream, CancellationToken::new());
+        let session = HttpSession::new(&shared_server(TEST_MANIFEST), is_single_stream, Access::default(), CancellationToken::new());
         let client = json!({ "name": "t", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         receive(&session, json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }));
@@ -331,7 +350,7 @@ mod tests {
     }
 
     fn receive(session: &Arc<HttpSession>, message: Value) -> Option<EventReader> {
-        session.receive(message.to_string().as_bytes()).unwrap()
+        session.receive(message.to_string().as_bytes(), &Access::default()).unwrap()
     }
 
     /// A call of a tool that runs until it is cancelled.

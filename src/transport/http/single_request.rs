@@ -26,7 +26,13 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
     let (sender, mut messages) = mpsc::channel(MAX_UNREAD_MESSAGES);
     let handler = post.http_server.sessions.shared_server().connect_once(Arc::new(RequestSink(sender.clone())));
     let guard = cancel.clone().drop_guard();
-    let incoming = IncomingRequest { id, request, reservation: post.reservation.clone(), cancel };
+    let incoming = IncomingRequest {
+        id,
+        request,
+        reservation: post.reservation.clone(),
+        cancel,
+        access: post.sender.access.clone(),
+    };
     handler.begin(incoming, move |answer| match sender.try_send(answer) {
         Ok(()) => {}
         Err(full) => drop(tokio::spawn(async move { sender.send(full.into_inner()).await })),
