@@ -8,25 +8,25 @@ use serde_json::{Map, Value};
 
 /// Who sent a request, where that is asked.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub enum Access {
+pub enum AccessControl {
     /// Nobody is asked who it is, and everybody may do everything.
     #[default]
     Unrestricted,
     /// What this caller may do; `None` for nobody, who showed no token.
-    Restricted(Option<Arc<Identity>>),
+    Caller(Option<Arc<Identity>>),
 }
 
-impl Access {
+impl AccessControl {
     /// Who it is, if that is known.
     pub fn identity(&self) -> Option<&Arc<Identity>> {
         match self {
-            Access::Restricted(identity) => identity.as_ref(),
-            Access::Unrestricted => None,
+            AccessControl::Caller(identity) => identity.as_ref(),
+            AccessControl::Unrestricted => None,
         }
     }
 
     /// Whether both are the same caller, or both nobody.
-    pub fn is_same_caller(&self, other: &Access) -> bool {
+    pub fn is_same_caller(&self, other: &AccessControl) -> bool {
         match (self.identity(), other.identity()) {
             (Some(one), Some(other)) => one.is_same_caller(other),
             (None, None) => true,

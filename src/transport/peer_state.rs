@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Caller, CallerKind, MemoryPool, Reservation, block_if_large};
 use crate::diagnostic::bytes_without_byte_order_mark;
-use crate::identity::Access;
+use crate::identity::AccessControl;
 use crate::redact::Redactors;
 use crate::server::{IncomingRequest, OutgoingMessage, SharedServer};
 use crate::spec_version::SpecVersion;
@@ -205,7 +205,7 @@ impl PeerState {
                     request,
                     reservation,
                     cancel,
-                    access: Access::default(),
+                    access: AccessControl::default(),
                 })))
             }
             Some(Incoming::Notification(notification)) => {

@@ -48,6 +48,8 @@ mod upstream_connections;
 mod http_requests;
 mod init_templates;
 mod install;
+mod issuer;
+mod token_corpus;
 mod install_faults;
 mod json_outputs;
 mod reload_under_load;

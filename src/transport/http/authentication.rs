@@ -15,7 +15,7 @@ use url::Url;
 use crate::{
     auth::{AuthError, Authenticator},
     catalog::Catalog,
-    identity::Access,
+    identity::AccessControl,
     world::World,
 };
 
@@ -32,7 +32,7 @@ pub(super) const RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// Who sent a request, and for how long its token is good.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sender {
-    pub(super) access: Access,
+    pub(super) access: AccessControl,
     pub(super) expires_at: Option<SystemTime>,
 }
 
@@ -65,7 +65,7 @@ impl Authentication {
     pub(super) async fn identify(&self, headers: &HeaderMap, catalog: &Catalog) -> Result<Sender, AuthDenial> {
         let Some(settings) = &catalog.http_settings().auth else { return Ok(Sender::default()) };
         let Some(token) = bearer_token(headers)? else {
-            let nobody = Sender { access: Access::Restricted(None), expires_at: None };
+            let nobody = Sender { access: AccessControl::Caller(None), expires_at: None };
             return if settings.optional { Ok(nobody) } else { Err(AuthDenial::MissingToken) };
         };
         let verified = self.authenticator.verify(token, settings, self.resource(catalog)).await;
@@ -76,7 +76,7 @@ impl Authentication {
         if !settings.scopes.iter().all(|scope| verified.identity.scopes.contains(scope)) {
             return Err(AuthDenial::InsufficientScope(settings.scopes.clone()));
         }
-        Ok(Sender { access: Access::Restricted(Some(verified.identity)), expires_at: verified.expires_at })
+        Ok(Sender { access: AccessControl::Caller(Some(verified.identity)), expires_at: verified.expires_at })
     }
 
     /// The URL of the endpoint, as clients name it.

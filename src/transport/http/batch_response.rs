@@ -10,7 +10,7 @@ use futures_util::{StreamExt, stream};
 
 use crate::{
     budget::block_if_large,
-    identity::Access,
+    identity::AccessControl,
     transport::{batch, message::MessageError},
 };
 
@@ -30,7 +30,7 @@ pub(super) async fn respond_to_batch(
     session: Option<Arc<HttpSession>>,
     bytes: &[u8],
     accepted: Accepted,
-    access: &Access,
+    access: &AccessControl,
 ) -> Result<Response, RefusedRequest> {
     block_if_large(bytes.len() as u64, || batch::parse_batch(bytes).map(drop)).map_err(RefusedRequest::bad_message)?;
     if is_sessionless(headers) || !headers.contains_key(SESSION_ID_HEADER) {

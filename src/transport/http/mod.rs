@@ -50,7 +50,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::{Catalog, HttpAccess, HttpServingMode};
-use crate::identity::Access;
+use crate::identity::AccessControl;
 use crate::server::SharedServer;
 
 pub use self::dev_page::DevPage;
@@ -75,7 +75,7 @@ const SESSION_REQUIRED: &str = "Bad Request: Session ID is required";
 /// How long clients may take to read what was answered before the server stops.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// HTTP options that are fixed at the start. Access rules come from the current catalog, whose session limits override
+/// HTTP options that are fixed at the start. AccessControl rules come from the current catalog, whose session limits override
 /// those here.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
@@ -303,7 +303,7 @@ impl HttpServer {
     }
 
     /// The session that a request of this caller names, if it lives and is its own.
-    fn session_of(&self, headers: &HeaderMap, access: &Access) -> Option<Arc<HttpSession>> {
+    fn session_of(&self, headers: &HeaderMap, access: &AccessControl) -> Option<Arc<HttpSession>> {
         let id = headers.get(SESSION_ID_HEADER)?.to_str().ok()?;
         self.sessions.find(id, false, access)
     }
@@ -420,7 +420,7 @@ async fn handle_mcp(
 fn require_session(
     http_server: &HttpServer,
     headers: &HeaderMap,
-    access: &Access,
+    access: &AccessControl,
 ) -> Result<Arc<HttpSession>, RefusedRequest> {
     check_known_version(headers)?;
     if !headers.contains_key(SESSION_ID_HEADER) {
@@ -433,7 +433,7 @@ fn require_session(
 fn open_stream(
     http_server: &Arc<HttpServer>,
     headers: &HeaderMap,
-    access: &Access,
+    access: &AccessControl,
 ) -> Result<Response, RefusedRequest> {
     let session = require_session(http_server, headers, access)?;
     let last_event = headers.get("last-event-id").and_then(|id| id.to_str().ok());
@@ -452,7 +452,7 @@ fn open_stream(
 fn end_session(
     http_server: &HttpServer,
     headers: &HeaderMap,
-    access: &Access,
+    access: &AccessControl,
 ) -> Result<Response, RefusedRequest> {
     require_session(http_server, headers, access)?;
     let id = headers.get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok()).unwrap_or_default();

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     budget::{Caller, CallerKind, Reservation},
-    identity::Access,
+    identity::AccessControl,
     server::{ConnectionHandler, IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage, SharedServer},
     spec_version::SpecVersion,
     transport::{
@@ -42,7 +42,7 @@ const INITIALIZED_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) struct HttpSession {
     handler: Arc<ConnectionHandler>,
     /// Whose it is: no other caller reaches it.
-    owner: Access,
+    owner: AccessControl,
     end_token: CancellationToken,
     caller: Arc<Caller>,
     created_at: Instant,
@@ -62,7 +62,7 @@ impl HttpSession {
     pub(super) fn new(
         shared_server: &SharedServer,
         is_single_stream: bool,
-        owner: Access,
+        owner: AccessControl,
         end_token: CancellationToken,
     ) -> Arc<HttpSession> {
         let peer_state = PeerState::new(shared_server, CallerKind::Session);
@@ -89,7 +89,7 @@ impl HttpSession {
         self.state().streams.is_single()
     }
 
-    pub(super) fn owner(&self) -> &Access {
+    pub(super) fn owner(&self) -> &AccessControl {
         &self.owner
     }
 
@@ -172,7 +172,7 @@ impl HttpSession {
     pub(super) fn receive_message(
         self: &Arc<HttpSession>,
         message: ReceivedMessage,
-        access: &Access,
+        access: &AccessControl,
     ) -> Result<Option<EventReader>, MessageError> {
         self.receive_payload(ReceivedPayload::Message(message), access)
     }
@@ -182,7 +182,7 @@ impl HttpSession {
     pub(super) fn receive(
         self: &Arc<HttpSession>,
         bytes: &[u8],
-        access: &Access,
+        access: &AccessControl,
     ) -> Result<Option<EventReader>, MessageError> {
         self.receive_payload(ReceivedPayload::parse(bytes, &self.caller)?, access)
     }
@@ -190,7 +190,7 @@ impl HttpSession {
     fn receive_payload(
         self: &Arc<HttpSession>,
         payload: ReceivedPayload,
-        access: &Access,
+        access: &AccessControl,
     ) -> Result<Option<EventReader>, MessageError> {
         let mut state = self.state();
         state.record_activity();
@@ -217,7 +217,7 @@ impl HttpSession {
         Ok(reader)
     }
 
-    fn handle(self: &Arc<HttpSession>, message: HandlerMessage, access: &Access) {
+    fn handle(self: &Arc<HttpSession>, message: HandlerMessage, access: &AccessControl) {
         self.state().record_message(&message);
         match message {
             HandlerMessage::Request(request) => {
@@ -342,7 +342,7 @@ mod tests {
 
     /// A session that has begun.
     fn begun(is_single_stream: bool) -> Arc<HttpSession> {
-        let session = HttpSession::new(&shared_server(TEST_MANIFEST), is_single_stream, Access::default(), CancellationToken::new());
+        let session = HttpSession::new(&shared_server(TEST_MANIFEST), is_single_stream, AccessControl::default(), CancellationToken::new());
         let client = json!({ "name": "t", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         receive(&session, json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }));
@@ -350,7 +350,7 @@ mod tests {
     }
 
     fn receive(session: &Arc<HttpSession>, message: Value) -> Option<EventReader> {
-        session.receive(message.to_string().as_bytes(), &Access::default()).unwrap()
+        session.receive(message.to_string().as_bytes(), &AccessControl::default()).unwrap()
     }
 
     /// A call of a tool that runs until it is cancelled.

@@ -6,7 +6,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{identity::Access, server::SharedServer};
+use crate::{identity::AccessControl, server::SharedServer};
 
 use super::{HttpOptions, session::HttpSession};
 
@@ -56,7 +56,7 @@ impl Sessions {
     }
 
     /// Begins one of this caller, unless there are too many. One that has not begun or is idle for longest makes room.
-    pub(super) fn create(&self, is_single_stream: bool, owner: Access) -> Option<(SessionId, Arc<HttpSession>)> {
+    pub(super) fn create(&self, is_single_stream: bool, owner: AccessControl) -> Option<(SessionId, Arc<HttpSession>)> {
         let max = self.max_sessions();
         let mut open = self.open();
         if open.len() >= max {
@@ -72,7 +72,7 @@ impl Sessions {
     }
 
     /// A session of this caller. That of another is as if there were none.
-    pub(super) fn find(&self, id: &str, is_single_stream: bool, access: &Access) -> Option<Arc<HttpSession>> {
+    pub(super) fn find(&self, id: &str, is_single_stream: bool, access: &AccessControl) -> Option<Arc<HttpSession>> {
         let usable = |session: &&Arc<HttpSession>| {
             let is_own = session.owner().is_same_caller(access);
             is_own && session.has_single_stream() == is_single_stream && !session.end_token().is_cancelled()
@@ -182,12 +182,12 @@ mod tests {
     use crate::server::testing::{TEST_MANIFEST, shared_server};
 
     fn receive(session: &Arc<HttpSession>, message: Value) {
-        session.receive(message.to_string().as_bytes(), &Access::default()).unwrap();
+        session.receive(message.to_string().as_bytes(), &AccessControl::default()).unwrap();
     }
 
     /// A session that its client has begun.
     fn begin(sessions: &Sessions) -> Option<(SessionId, Arc<HttpSession>)> {
-        let (id, session) = sessions.create(false, Access::default())?;
+        let (id, session) = sessions.create(false, AccessControl::default())?;
         let client = json!({ "name": "t", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         receive(&session, json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }));
@@ -208,9 +208,9 @@ mod tests {
         tokio::time::advance(EVICTION_IDLE).await;
         let recent = begin(&sessions).unwrap();
         let next = begin(&sessions).unwrap();
-        assert!(sessions.find(&idle.0, false, &Access::default()).is_none() && idle.1.end_token().is_cancelled());
+        assert!(sessions.find(&idle.0, false, &AccessControl::default()).is_none() && idle.1.end_token().is_cancelled());
         for kept in [&listening, &calling, &recent, &next] {
-            assert!(sessions.find(&kept.0, false, &Access::default()).is_some());
+            assert!(sessions.find(&kept.0, false, &AccessControl::default()).is_some());
         }
         assert!(begin(&sessions).is_none(), "the others are in use, or were a moment ago");
     }

@@ -11,7 +11,7 @@ use axum::{
 
 use futures_util::{StreamExt, stream};
 
-use crate::identity::Access;
+use crate::identity::AccessControl;
 
 use super::{
     HttpServer,
@@ -55,7 +55,7 @@ pub(super) async fn handle_sse(
     paths: &SsePaths,
     connection: &HttpConnection,
     request: Request,
-    access: Access,
+    access: AccessControl,
 ) -> Result<Response, RefusedRequest> {
     let is_stream = request.uri().path() == paths.stream;
     match *request.method() {
@@ -70,7 +70,7 @@ fn open_stream(
     http_server: &Arc<HttpServer>,
     paths: &SsePaths,
     headers: &HeaderMap,
-    access: Access,
+    access: AccessControl,
 ) -> Result<Response, RefusedRequest> {
     let created = http_server.sessions.create(true, access);
     let (id, session) = created.ok_or_else(|| RefusedRequest::too_many_sessions(None))?;
@@ -110,7 +110,7 @@ async fn handle_post(
     http_server: &HttpServer,
     connection: &HttpConnection,
     request: Request,
-    access: Access,
+    access: AccessControl,
 ) -> Result<Response, RefusedRequest> {
     let session = session_id_from_query(request.uri().query().unwrap_or_default());
     let Some(session) = session.and_then(|id| http_server.sessions.find(id, true, &access)) else {
