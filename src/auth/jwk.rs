@@ -69,7 +69,10 @@ pub(super) struct VerificationKey {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum KeyNumbers {
-    Rsa { modulus: Vec<u8>, exponent: Vec<u8> },
+    Rsa {
+        modulus: Vec<u8>,
+        exponent: Vec<u8>,
+    },
     /// A point, uncompressed.
     P256(Vec<u8>),
     P384(Vec<u8>),
@@ -82,9 +85,9 @@ impl VerificationKey {
         let text = |name: &str| jwk.get(name).and_then(Value::as_str);
         let number = |name: &str| URL_SAFE_NO_PAD.decode(text(name)?.trim_end_matches('=')).ok();
         let is_for_signatures = text("use").is_none_or(|purpose| purpose == "sig");
-        let verifies = jwk.get("key_ops").is_none_or(|uses| {
-            uses.as_array().is_some_and(|uses| uses.iter().any(|purpose| purpose == "verify"))
-        });
+        let verifies = jwk
+            .get("key_ops")
+            .is_none_or(|uses| uses.as_array().is_some_and(|uses| uses.iter().any(|purpose| purpose == "verify")));
         if !is_for_signatures || !verifies {
             return None;
         }
@@ -93,7 +96,9 @@ impl VerificationKey {
             (x.len() == length && y.len() == length).then(|| [&[4][..], &x, &y].concat())
         };
         let numbers = match (text("kty")?, text("crv")) {
-            ("RSA", _) => KeyNumbers::Rsa { modulus: without_zeros(number("n")?), exponent: without_zeros(number("e")?) },
+            ("RSA", _) => {
+                KeyNumbers::Rsa { modulus: without_zeros(number("n")?), exponent: without_zeros(number("e")?) }
+            }
             ("EC", Some("P-256")) => KeyNumbers::P256(point(32)?),
             ("EC", Some("P-384")) => KeyNumbers::P384(point(48)?),
             ("OKP", Some("Ed25519")) => KeyNumbers::Ed25519(number("x").filter(|x| x.len() == 32)?),

@@ -58,9 +58,8 @@ impl<'t> Jwt<'t> {
 impl JwtHeader {
     fn read(header: &Map<String, Value>) -> Result<JwtHeader, AuthError> {
         let unsupported = |reason| Err(AuthError::Invalid(reason));
-        let is_access_token = |kind: &str| {
-            ["jwt", "at+jwt", "application/at+jwt"].iter().any(|known| kind.eq_ignore_ascii_case(known))
-        };
+        let is_access_token =
+            |kind: &str| ["jwt", "at+jwt", "application/at+jwt"].iter().any(|known| kind.eq_ignore_ascii_case(known));
         if header.get("typ").is_some_and(|kind| !kind.as_str().is_some_and(is_access_token)) {
             return unsupported("token has an unsupported `typ`");
         }
@@ -83,9 +82,8 @@ impl JwtHeader {
 /// Checks that a token is issued for this server: one for another server could be passed on by it. A `/` at the end is the
 /// same: clients write it or not where the path is empty.
 pub(super) fn check_audience(claims: &Map<String, Value>, audience: &str) -> Result<(), AuthError> {
-    let is_audience = |one: &Value| {
-        one.as_str().is_some_and(|one| one.trim_end_matches('/') == audience.trim_end_matches('/'))
-    };
+    let is_audience =
+        |one: &Value| one.as_str().is_some_and(|one| one.trim_end_matches('/') == audience.trim_end_matches('/'));
     let is_ours = match claims.get("aud") {
         Some(one @ Value::String(_)) => is_audience(one),
         // One that is not a text makes the claim another one than the issuer meant.
@@ -99,9 +97,11 @@ pub(super) fn check_audience(claims: &Map<String, Value>, audience: &str) -> Res
 pub(super) fn check_times(claims: &Map<String, Value>, now: f64) -> Result<Option<SystemTime>, AuthError> {
     let time = |claim: &str| match claims.get(claim) {
         None => Ok(None),
-        Some(time) => {
-            time.as_f64().filter(|time| time.is_finite()).map(Some).ok_or(AuthError::Invalid("token has an invalid time"))
-        }
+        Some(time) => time
+            .as_f64()
+            .filter(|time| time.is_finite())
+            .map(Some)
+            .ok_or(AuthError::Invalid("token has an invalid time")),
     };
     let (expires, not_before, issued) = (time("exp")?, time("nbf")?, time("iat")?);
     let skew = CLOCK_SKEW.as_secs_f64();

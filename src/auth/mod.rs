@@ -104,7 +104,8 @@ impl Authenticator {
         resource: &str,
         now: SystemTime,
     ) -> Result<CachedToken, AuthError> {
-        let issuer = settings.issuers.iter().find(|issuer| jwt.claims.get("iss") == Some(&issuer.issuer.as_str().into()));
+        let issuer =
+            settings.issuers.iter().find(|issuer| jwt.claims.get("iss") == Some(&issuer.issuer.as_str().into()));
         let issuer = issuer.ok_or(AuthError::Invalid("token is from an unknown issuer"))?;
         // What can be told without the keys of the issuer is told first: no caller makes it fetch them by a stale token.
         let expires_at = jwt.check_claims(issuer.audience.as_deref().unwrap_or(resource), seconds(now))?;

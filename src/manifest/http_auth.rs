@@ -17,9 +17,9 @@ pub struct HttpAuth {
     pub audience: Option<Spanned<String>>,
     /// Where the keys of the issuer are, if its metadata does not say so.
     pub jwks_uri: Option<Spanned<String>>,
-    /// Where to ask about tokens that are not JWTs (RFC 7662).
+    /// Where to ask about tokens that are not JWTs (RFC 7662): `{ url: "https://id.example/introspect", clientId: desk }`.
     pub introspect: Option<Spanned<Introspection>>,
-    /// Where the claims of a token say who calls, as JMESPath.
+    /// Where the claims of a token say who calls, as JMESPath: `{ roles: realm_access.roles }`.
     pub claims: Option<ClaimPaths>,
     /// Scopes that every request needs, such as `[desk.use]`.
     pub scopes: Option<Vec<Spanned<String>>>,
@@ -51,9 +51,9 @@ pub struct IssuerSpec {
     pub audience: Option<Spanned<String>>,
     /// Where its keys are, if its metadata does not say so.
     pub jwks_uri: Option<Spanned<String>>,
-    /// Where to ask about its tokens that are not JWTs (RFC 7662).
+    /// Where to ask about its tokens that are not JWTs: `{ url: "https://id.example/introspect", clientId: desk }`.
     pub introspect: Option<Spanned<Introspection>>,
-    /// Where the claims of its tokens say who calls, as JMESPath.
+    /// Where the claims of its tokens say who calls, as JMESPath: `{ roles: realm_access.roles }`.
     pub claims: Option<ClaimPaths>,
 }
 
@@ -94,8 +94,8 @@ pub struct ListedToken {
     /// kept anywhere.
     #[schemars(extend("x-required" = true))]
     pub sha256: Option<Spanned<String>>,
-    /// Its scopes.
+    /// Its scopes, such as `[desk.use]`.
     pub scopes: Option<Vec<Spanned<String>>>,
-    /// The roles of its caller.
+    /// The roles of its caller, such as `[bot]`.
     pub roles: Option<Vec<Spanned<String>>>,
 }

@@ -248,7 +248,8 @@ impl TokenRequest {
         if self.credentials_in_form {
             form.append_pair("client_id", &self.client_id).append_pair("client_secret", &self.client_secret);
         } else {
-            headers.push(HttpHeader::new_secret("Authorization", basic_credentials(&self.client_id, &self.client_secret)));
+            headers
+                .push(HttpHeader::new_secret("Authorization", basic_credentials(&self.client_id, &self.client_secret)));
         }
         HttpRequest {
             method: "POST".to_owned(),

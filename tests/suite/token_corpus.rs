@@ -105,20 +105,46 @@ impl Forge {
         let parts: Vec<&str> = good.split('.').collect();
         let (header, claims, signature) = (parts[0], parts[1], parts[2]);
         let shapes = [
-            ".".to_owned(), "..".to_owned(), "...".to_owned(), "a".to_owned(), "a.b".to_owned(), "a.b.c".to_owned(),
-            "null".to_owned(), "undefined".to_owned(), "e30.e30.".to_owned(), "e30.e30.e30".to_owned(),
-            header.to_owned(), format!("{header}."), format!("{header}.{claims}"), format!("{header}.{claims}."),
-            format!("{header}..{signature}"), format!(".{claims}.{signature}"), format!("{good}."),
-            format!("{good}.{signature}"), format!("{good}.a.b"), format!("{good}~"), format!("{good}="),
-            format!("{header}=.{claims}.{signature}"), format!("{header}.{claims}=.{signature}"),
-            format!("{header}.{claims}!.{signature}"), format!("{header}.{claims}.{signature}!"),
-            format!("{header}.{claims}.{}", &signature[..signature.len() - 2]), format!("{header}.{claims}.{signature}AA"),
-            format!("{claims}.{header}.{signature}"), "A".repeat(17 << 10), format!("{header}.{}.{signature}", "A".repeat(20 << 10)),
-            format!("\"{good}\""), good.to_uppercase(), good.to_lowercase(),
+            ".".to_owned(),
+            "..".to_owned(),
+            "...".to_owned(),
+            "a".to_owned(),
+            "a.b".to_owned(),
+            "a.b.c".to_owned(),
+            "null".to_owned(),
+            "undefined".to_owned(),
+            "e30.e30.".to_owned(),
+            "e30.e30.e30".to_owned(),
+            header.to_owned(),
+            format!("{header}."),
+            format!("{header}.{claims}"),
+            format!("{header}.{claims}."),
+            format!("{header}..{signature}"),
+            format!(".{claims}.{signature}"),
+            format!("{good}."),
+            format!("{good}.{signature}"),
+            format!("{good}.a.b"),
+            format!("{good}~"),
+            format!("{good}="),
+            format!("{header}=.{claims}.{signature}"),
+            format!("{header}.{claims}=.{signature}"),
+            format!("{header}.{claims}!.{signature}"),
+            format!("{header}.{claims}.{signature}!"),
+            format!("{header}.{claims}.{}", &signature[..signature.len() - 2]),
+            format!("{header}.{claims}.{signature}AA"),
+            format!("{claims}.{header}.{signature}"),
+            "A".repeat(17 << 10),
+            format!("{header}.{}.{signature}", "A".repeat(20 << 10)),
+            format!("\"{good}\""),
+            good.to_uppercase(),
+            good.to_lowercase(),
         ];
         tokens.extend(shapes.into_iter().map(|token| (format!("shape {}", &token[..token.len().min(24)]), token)));
         for text in ["[]", "\"a\"", "1", "null", "true", "{", "{\"iss\":}", "{} {}"] {
-            tokens.push((format!("claims {text}"), self.rsa.raw_token(&json!({ "alg": "RS256", "kid": "rsa-1" }).to_string(), text)));
+            tokens.push((
+                format!("claims {text}"),
+                self.rsa.raw_token(&json!({ "alg": "RS256", "kid": "rsa-1" }).to_string(), text),
+            ));
             tokens.push((format!("header {text}"), self.rsa.raw_token(text, &self.claims().to_string())));
         }
     }
@@ -126,20 +152,54 @@ impl Forge {
     fn add_headers(&self, tokens: &mut Vec<(String, String)>) {
         let claims = self.claims();
         for header in [
-            json!({ "alg": null }), json!({ "alg": 1 }), json!({ "alg": [] }), json!({ "alg": ["RS256"] }), json!({ "alg": "" }),
-            json!({ "alg": "rs256" }), json!({ "alg": "RS256 " }), json!({ "alg": "RS1" }), json!({ "alg": "RSA-OAEP" }),
-            json!({ "alg": "ES256" }), json!({ "alg": "ES384" }), json!({ "alg": "EdDSA" }), json!({ "alg": "PS256" }),
-            json!({ "alg": "RS384" }), json!({ "alg": "RS512" }), json!({ "alg": "HS256" }), json!({ "alg": "none" }),
-            json!({ "alg": "dir" }), json!({ "alg": "ES256K" }),
-            json!({ "kid": "unknown" }), json!({ "kid": "" }), json!({ "kid": null }), json!({ "kid": 1 }),
-            json!({ "kid": ["rsa-1"] }), json!({ "kid": { "a": 1 } }), json!({ "kid": "../../../dev/null" }),
-            json!({ "kid": "' OR 1=1 --" }), json!({ "kid": "rsa-1\u{0}" }), json!({ "kid": "RSA-1" }), json!({ "kid": "ec-1" }),
+            json!({ "alg": null }),
+            json!({ "alg": 1 }),
+            json!({ "alg": [] }),
+            json!({ "alg": ["RS256"] }),
+            json!({ "alg": "" }),
+            json!({ "alg": "rs256" }),
+            json!({ "alg": "RS256 " }),
+            json!({ "alg": "RS1" }),
+            json!({ "alg": "RSA-OAEP" }),
+            json!({ "alg": "ES256" }),
+            json!({ "alg": "ES384" }),
+            json!({ "alg": "EdDSA" }),
+            json!({ "alg": "PS256" }),
+            json!({ "alg": "RS384" }),
+            json!({ "alg": "RS512" }),
+            json!({ "alg": "HS256" }),
+            json!({ "alg": "none" }),
+            json!({ "alg": "dir" }),
+            json!({ "alg": "ES256K" }),
+            json!({ "kid": "unknown" }),
+            json!({ "kid": "" }),
+            json!({ "kid": null }),
+            json!({ "kid": 1 }),
+            json!({ "kid": ["rsa-1"] }),
+            json!({ "kid": { "a": 1 } }),
+            json!({ "kid": "../../../dev/null" }),
+            json!({ "kid": "' OR 1=1 --" }),
+            json!({ "kid": "rsa-1\u{0}" }),
+            json!({ "kid": "RSA-1" }),
+            json!({ "kid": "ec-1" }),
             json!({ "kid": "x".repeat(8000) }),
-            json!({ "crit": ["exp"], "exp": 1 }), json!({ "crit": [] }), json!({ "crit": null }), json!({ "crit": "exp" }),
+            json!({ "crit": ["exp"], "exp": 1 }),
+            json!({ "crit": [] }),
+            json!({ "crit": null }),
+            json!({ "crit": "exp" }),
             json!({ "crit": ["b64"], "b64": false }),
-            json!({ "typ": "" }), json!({ "typ": null }), json!({ "typ": 1 }), json!({ "typ": ["JWT"] }), json!({ "typ": "JWE" }),
-            json!({ "typ": "id_token+jwt" }), json!({ "typ": "logout+jwt" }), json!({ "typ": "dpop+jwt" }), json!({ "typ": "JWT " }),
-            json!({ "typ": "secevent+jwt" }), json!({ "typ": "token-introspection+jwt" }), json!({ "typ": "oauth-authz-req+jwt" }),
+            json!({ "typ": "" }),
+            json!({ "typ": null }),
+            json!({ "typ": 1 }),
+            json!({ "typ": ["JWT"] }),
+            json!({ "typ": "JWE" }),
+            json!({ "typ": "id_token+jwt" }),
+            json!({ "typ": "logout+jwt" }),
+            json!({ "typ": "dpop+jwt" }),
+            json!({ "typ": "JWT " }),
+            json!({ "typ": "secevent+jwt" }),
+            json!({ "typ": "token-introspection+jwt" }),
+            json!({ "typ": "oauth-authz-req+jwt" }),
         ] {
             tokens.push((format!("header {}", short(&header)), self.rsa.token(&header, &claims)));
         }
@@ -156,9 +216,14 @@ impl Forge {
         let claims = self.claims();
         let jwk = self.attacker.jwk();
         for header in [
-            json!({}), json!({ "jwk": jwk }), json!({ "jwk": jwk, "kid": "evil" }),
-            json!({ "jku": format!("{}/jwks", self.issuer.url()) }), json!({ "jku": "http://127.0.0.1:1/jwks" }),
-            json!({ "x5u": "http://127.0.0.1:1/cert" }), json!({ "x5c": ["MIIB"] }), json!({ "x5t": "AAAA" }),
+            json!({}),
+            json!({ "jwk": jwk }),
+            json!({ "jwk": jwk, "kid": "evil" }),
+            json!({ "jku": format!("{}/jwks", self.issuer.url()) }),
+            json!({ "jku": "http://127.0.0.1:1/jwks" }),
+            json!({ "x5u": "http://127.0.0.1:1/cert" }),
+            json!({ "x5c": ["MIIB"] }),
+            json!({ "x5t": "AAAA" }),
             json!({ "iss": self.issuer.url() }),
         ] {
             tokens.push((format!("attacker {}", short(&header)), self.attacker.token(&header, &claims)));
@@ -166,13 +231,17 @@ impl Forge {
         let without_kid = json!({ "alg": "RS256" }).to_string();
         tokens.push(("attacker without kid".to_owned(), self.attacker.raw_token(&without_kid, &claims.to_string())));
         let public = self.rsa.jwk();
-        let secrets = [public.to_string(), public["n"].as_str().unwrap().to_owned(), String::new(), "secret".to_owned()];
-        for (alg, algorithm) in [("HS256", ring::hmac::HMAC_SHA256), ("HS384", ring::hmac::HMAC_SHA384), ("HS512", ring::hmac::HMAC_SHA512)] {
+        let secrets =
+            [public.to_string(), public["n"].as_str().unwrap().to_owned(), String::new(), "secret".to_owned()];
+        for (alg, algorithm) in
+            [("HS256", ring::hmac::HMAC_SHA256), ("HS384", ring::hmac::HMAC_SHA384), ("HS512", ring::hmac::HMAC_SHA512)]
+        {
             for (number, secret) in secrets.iter().enumerate() {
                 let header = json!({ "alg": alg, "kid": "rsa-1" }).to_string();
                 let signed = format!("{}.{}", base64url(header.as_bytes()), base64url(claims.to_string().as_bytes()));
                 let tag = ring::hmac::sign(&ring::hmac::Key::new(algorithm, secret.as_bytes()), signed.as_bytes());
-                tokens.push((format!("{alg} by public text {number}"), format!("{signed}.{}", base64url(tag.as_ref()))));
+                tokens
+                    .push((format!("{alg} by public text {number}"), format!("{signed}.{}", base64url(tag.as_ref()))));
             }
         }
     }
@@ -187,8 +256,12 @@ impl Forge {
             flipped[length / 2] ^= 1;
             let name = key.algorithm();
             for (what, bytes) in [
-                ("flipped", flipped), ("zeros", vec![0; length]), ("ones", vec![1; length]), ("empty", Vec::new()),
-                ("of another text", key.sign(b"another text")), ("of the claims alone", key.sign(signed.split_once('.').unwrap().1.as_bytes())),
+                ("flipped", flipped),
+                ("zeros", vec![0; length]),
+                ("ones", vec![1; length]),
+                ("empty", Vec::new()),
+                ("of another text", key.sign(b"another text")),
+                ("of the claims alone", key.sign(signed.split_once('.').unwrap().1.as_bytes())),
                 ("longer", [key.sign(signed.as_bytes()), vec![0]].concat()),
             ] {
                 tokens.push((format!("{name} signature {what}"), format!("{signed}.{}", base64url(&bytes))));
@@ -203,23 +276,88 @@ impl Forge {
     fn add_claims(&self, tokens: &mut Vec<(String, String)>) {
         let (url, audience) = (self.issuer.url(), &self.audience);
         let cases: Vec<(&str, Vec<Value>)> = vec![
-            ("iss", vec![
-                Value::Null, json!(""), json!(1), json!([url]), json!({}), json!(format!("{url}/")), json!(format!("{url}/x")),
-                json!("https://evil.example"), json!(url.to_uppercase()), json!(format!(" {url}")), json!(true),
-            ]),
-            ("aud", vec![
-                Value::Null, json!(""), json!(1), json!([]), json!({}), json!([1]), json!([audience, 1]), json!([null]), json!([[audience]]),
-                json!("https://desk.example"), json!("https://desk.example/mcp/x"), json!("https://desk.example/MCP"),
-                json!("http://desk.example/mcp"), json!("https://desk.example.evil/mcp"), json!("desk.example"),
-                json!(format!("{audience} https://other.example")), json!(["https://other.example"]), json!("my-client-id"), json!("*"),
-                json!(true),
-            ]),
-            ("exp", vec![
-                Value::Null, json!(now() - 61), json!(now() - 3600), json!(0), json!(-1), json!("never"), json!((now() + 600).to_string()),
-                json!([now() + 600]), json!({}), json!(true), json!(false), json!(-9e18),
-            ]),
-            ("nbf", vec![json!(now() + 75), json!(now() + 3600), json!("now"), json!([]), json!({}), json!(true), json!(9e18)]),
-            ("iat", vec![json!(now() + 75), json!(now() + 3600), json!("now"), json!([]), json!({}), json!(false), json!(9e18)]),
+            (
+                "iss",
+                vec![
+                    Value::Null,
+                    json!(""),
+                    json!(1),
+                    json!([url]),
+                    json!({}),
+                    json!(format!("{url}/")),
+                    json!(format!("{url}/x")),
+                    json!("https://evil.example"),
+                    json!(url.to_uppercase()),
+                    json!(format!(" {url}")),
+                    json!(true),
+                ],
+            ),
+            (
+                "aud",
+                vec![
+                    Value::Null,
+                    json!(""),
+                    json!(1),
+                    json!([]),
+                    json!({}),
+                    json!([1]),
+                    json!([audience, 1]),
+                    json!([null]),
+                    json!([[audience]]),
+                    json!("https://desk.example"),
+                    json!("https://desk.example/mcp/x"),
+                    json!("https://desk.example/MCP"),
+                    json!("http://desk.example/mcp"),
+                    json!("https://desk.example.evil/mcp"),
+                    json!("desk.example"),
+                    json!(format!("{audience} https://other.example")),
+                    json!(["https://other.example"]),
+                    json!("my-client-id"),
+                    json!("*"),
+                    json!(true),
+                ],
+            ),
+            (
+                "exp",
+                vec![
+                    Value::Null,
+                    json!(now() - 61),
+                    json!(now() - 3600),
+                    json!(0),
+                    json!(-1),
+                    json!("never"),
+                    json!((now() + 600).to_string()),
+                    json!([now() + 600]),
+                    json!({}),
+                    json!(true),
+                    json!(false),
+                    json!(-9e18),
+                ],
+            ),
+            (
+                "nbf",
+                vec![
+                    json!(now() + 75),
+                    json!(now() + 3600),
+                    json!("now"),
+                    json!([]),
+                    json!({}),
+                    json!(true),
+                    json!(9e18),
+                ],
+            ),
+            (
+                "iat",
+                vec![
+                    json!(now() + 75),
+                    json!(now() + 3600),
+                    json!("now"),
+                    json!([]),
+                    json!({}),
+                    json!(false),
+                    json!(9e18),
+                ],
+            ),
             ("sub", vec![Value::Null, json!(""), json!(1), json!(["ann"]), json!({}), json!(true)]),
         ];
         for (name, values) in cases {
@@ -241,13 +379,22 @@ impl Forge {
     fn add_doubled(&self, tokens: &mut Vec<(String, String)>) {
         let claims = self.claims().to_string();
         let header = json!({ "alg": "RS256", "kid": "rsa-1" }).to_string();
-        for extra in ["\"iss\":\"x\"", "\"aud\":\"x\"", "\"exp\":1", "\"sub\":\"root\"", "\"scope\":\"admin\"", "\"exp\":9999999999"] {
-            tokens.push((format!("doubled first {extra}"), self.rsa.raw_token(&header, &format!("{{{extra},{}", &claims[1..]))));
+        for extra in [
+            "\"iss\":\"x\"", "\"aud\":\"x\"", "\"exp\":1", "\"sub\":\"root\"", "\"scope\":\"admin\"",
+            "\"exp\":9999999999",
+        ] {
+            tokens.push((
+                format!("doubled first {extra}"),
+                self.rsa.raw_token(&header, &format!("{{{extra},{}", &claims[1..])),
+            ));
             let last = format!("{},{extra}}}", &claims[..claims.len() - 1]);
             tokens.push((format!("doubled last {extra}"), self.rsa.raw_token(&header, &last)));
         }
         for extra in ["\"alg\":\"none\"", "\"kid\":\"x\"", "\"alg\":\"RS256\""] {
-            tokens.push((format!("doubled header {extra}"), self.rsa.raw_token(&format!("{{{extra},{}", &header[1..]), &claims)));
+            tokens.push((
+                format!("doubled header {extra}"),
+                self.rsa.raw_token(&format!("{{{extra},{}", &header[1..]), &claims),
+            ));
         }
     }
 }
@@ -279,20 +426,35 @@ impl Entrance {
 fn entrances(session: &str) -> Vec<Entrance> {
     let call = |id: i64| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "touch" } });
     let in_session = || vec![("Mcp-Session-Id".to_owned(), session.to_owned())];
-    let post = |name, headers, body: Value| Entrance { name, method: "POST", path: "/mcp", headers, body: body.to_string() };
+    let post =
+        |name, headers, body: Value| Entrance { name, method: "POST", path: "/mcp", headers, body: body.to_string() };
     let mut entrances = vec![
         post("call in session", in_session(), call(1)),
         post("batch", in_session(), json!([call(2), call(3)])),
-        post("initialize", Vec::new(), json!({ "jsonrpc": "2.0", "id": 4, "method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } } })),
+        post(
+            "initialize",
+            Vec::new(),
+            json!({ "jsonrpc": "2.0", "id": 4, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } } }),
+        ),
         post("notification", in_session(), json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })),
         Entrance { name: "stream", method: "GET", path: "/mcp", headers: in_session(), body: String::new() },
         Entrance { name: "end", method: "DELETE", path: "/mcp", headers: in_session(), body: String::new() },
         Entrance { name: "SSE", method: "GET", path: "/sse", headers: Vec::new(), body: String::new() },
-        Entrance { name: "SSE message", method: "POST", path: "/messages?sessionId=1", headers: Vec::new(), body: call(5).to_string() },
+        Entrance {
+            name: "SSE message",
+            method: "POST",
+            path: "/messages?sessionId=1",
+            headers: Vec::new(),
+            body: call(5).to_string(),
+        },
     ];
-    for method in ["tools/call", "tools/list", "prompts/get", "resources/read", "server/discover", "subscriptions/listen", "tasks/get"] {
-        let params = json!({ "name": "touch", "uri": "a:b", "taskId": "1", "notifications": {}, "_meta": sessionless_meta() });
+    for method in [
+        "tools/call", "tools/list", "prompts/get", "resources/read", "server/discover", "subscriptions/listen",
+        "tasks/get",
+    ] {
+        let params =
+            json!({ "name": "touch", "uri": "a:b", "taskId": "1", "notifications": {}, "_meta": sessionless_meta() });
         let headers = vec![
             ("MCP-Protocol-Version".to_owned(), SESSIONLESS_VERSION.to_owned()),
             ("Mcp-Method".to_owned(), method.to_owned()),
@@ -331,7 +493,10 @@ fn bad_tokens_are_refused_at_every_entrance() {
             let response = entrance.send(&server, &[("Authorization", &format!("Bearer {token}"))]);
             assert_eq!(response.status, 401, "{name} at {}", entrance.name);
             let challenge = response.header("www-authenticate").unwrap();
-            assert!(challenge.contains("error=\"invalid_token\"") && challenge.contains("resource_metadata=\""), "{challenge}");
+            assert!(
+                challenge.contains("error=\"invalid_token\"") && challenge.contains("resource_metadata=\""),
+                "{challenge}"
+            );
         }
     }
     assert!(!touched.exists(), "a call was done");
@@ -359,8 +524,15 @@ fn requests_without_a_bearer_token_are_refused() {
         "Bearer scope=\"desk.use\", resource_metadata=\"https://desk.example/.well-known/oauth-protected-resource/mcp\""
     );
     let doubled = [("Authorization", good.as_str()), ("Authorization", good.as_str())];
-    for headers in [&doubled[..], &[("Authorization", &*basic)], &[("Authorization", "Bearer")], &[("Authorization", "Bearer ")],
-                    &[("Authorization", &*token)], &[("X-Authorization", &*good)], &[("Cookie", &*good)]] {
+    for headers in [
+        &doubled[..],
+        &[("Authorization", &*basic)],
+        &[("Authorization", "Bearer")],
+        &[("Authorization", "Bearer ")],
+        &[("Authorization", &*token)],
+        &[("X-Authorization", &*good)],
+        &[("Cookie", &*good)],
+    ] {
         let response = call_touch(&server, headers);
         assert_eq!(response.status, 401, "{headers:?}");
     }

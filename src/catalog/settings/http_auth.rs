@@ -160,7 +160,9 @@ fn issuers(
     let specs: Vec<(manifest::IssuerSpec, Location)> = match auth.issuer.as_ref().map(|issuer| &issuer.value) {
         None => Vec::new(),
         Some(Issuers::One(issuer)) => vec![(shared(Some(issuer.clone())), issuer.location)],
-        Some(Issuers::Many(specs)) => specs.iter().map(|spec| (with_shared(spec, &shared(None)), spec.location)).collect(),
+        Some(Issuers::Many(specs)) => {
+            specs.iter().map(|spec| (with_shared(spec, &shared(None)), spec.location)).collect()
+        }
     };
     let mut issuers: Vec<IssuerSettings> = Vec::new();
     let mut is_valid = true;
@@ -223,9 +225,10 @@ fn introspection_settings(
     };
     let url = protected_url(url, "url", compiler);
     let client_id = introspect.client_id.as_ref().map(|id| render_at_load(id, compiler));
-    let client_secret = introspect.client_secret.as_ref().map(|secret| {
-        secret_variable(secret, "clientSecret", "issuer is not asked about tokens", pack, compiler)
-    });
+    let client_secret = introspect
+        .client_secret
+        .as_ref()
+        .map(|secret| secret_variable(secret, "clientSecret", "issuer is not asked about tokens", pack, compiler));
     Some(IntrospectionSettings {
         url: url?.1,
         client_id: crate::catalog::none_if_invalid(client_id)?,
@@ -246,7 +249,11 @@ fn protected_url(text: &Spanned<String>, key: &str, compiler: &mut Compiler<'_>)
     };
     if url.scheme() == "http" && !is_loopback_host(&url) {
         compiler
-            .error(Code::Unsafe, text.location, format!("invalid `{key}`: `{}` is not `https`", url.origin().ascii_serialization()))
+            .error(
+                Code::Unsafe,
+                text.location,
+                format!("invalid `{key}`: `{}` is not `https`", url.origin().ascii_serialization()),
+            )
             .help("tokens are only as safe as the keys that verify them: use `https`");
         return None;
     }
@@ -317,7 +324,8 @@ fn listed_tokens(
             (Some((_, Some(digest))), Some(scopes)) => {
                 let roles = token.roles.iter().flatten().map(|role| role.value.clone());
                 let scopes = settings.granted(scopes.into_iter().collect());
-                let identity = Identity { id: name.value.clone(), scopes, roles: roles.collect(), ..Identity::default() };
+                let identity =
+                    Identity { id: name.value.clone(), scopes, roles: roles.collect(), ..Identity::default() };
                 tokens.push(ListedToken { digest, identity: Arc::new(identity) });
                 continue;
             }
@@ -325,7 +333,11 @@ fn listed_tokens(
             (digest, _) => {
                 let at = digest.map_or(token.location, |(at, _)| at);
                 compiler
-                    .error(Code::BadValue, at, format!("invalid `sha256` of token `{}`, expected 64 hexadecimal digits", name.value))
+                    .error(
+                        Code::BadValue,
+                        at,
+                        format!("invalid `sha256` of token `{}`, expected 64 hexadecimal digits", name.value),
+                    )
                     .help("print it with `printf %s \"$TOKEN\" | sha256sum`");
             }
         }

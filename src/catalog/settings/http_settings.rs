@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::Map;
 use url::Url;
 
-use crate::catalog::none_if_invalid;
 use crate::catalog::entry::listed_text::render_at_load;
+use crate::catalog::none_if_invalid;
 use crate::catalog::settings::http_access::{HttpAccess, TokenDigest, normalize_origin};
 use crate::catalog::settings::http_auth::{AuthSettings, auth_settings};
 use crate::compile::{Compiler, Exposure};
@@ -93,7 +93,9 @@ pub(in crate::catalog) fn http_settings(pack: &LoadedPack, compiler: &mut Compil
             .error(Code::Conflict, path.location, format!("path `{}` is reserved for HTTP+SSE", path.value))
             .help("use another path, or remove `sse`");
     }
-    if let (Some(listen), Some(Some(address)), None) = (&http.listen, listen, http.token.as_ref().map(drop).or(http.auth.as_ref().map(drop))) {
+    if let (Some(listen), Some(Some(address)), None) =
+        (&http.listen, listen, http.token.as_ref().map(drop).or(http.auth.as_ref().map(drop)))
+    {
         // `serve --http` refuses to listen there without `--insecure`.
         if !address.ip().is_loopback() {
             let message = format!("missing `token`: `{address}` is reachable from other machines");
@@ -114,30 +116,12 @@ pub(in crate::catalog) fn http_settings(pack: &LoadedPack, compiler: &mut Compil
         compiler.error(Code::BadValue, ping.location, "invalid `ping`, expected more than zero").help("such as `30s`");
     }
     let public_url = none_if_invalid(public_url)?;
-    let public_host = public_url.as_ref().and_then(|url| url.host_str().map(str::to_owned));
-    let public_origin = public_url.as_ref().map(|url| url.origin().ascii_serialization());
     Some(HttpSettings {
         listen: none_if_invalid(listen)?,
         path: none_if_invalid(path)?,
         auth: none_if_invalid(auth)?.map(Arc::new),
+        access: http_access(http, none_if_invalid(token)?.flatten(), public_url.as_ref()),
         public_url,
-        access: HttpAccess {
-            token: none_if_invalid(token)?.flatten(),
-            origins: http
-                .allowed_origins
-                .iter()
-                .flatten()
-                .map(|origin| normalize_origin(origin))
-                .chain(public_origin)
-                .collect(),
-            hosts: http
-                .allowed_hosts
-                .iter()
-                .flatten()
-                .map(|host| host.to_ascii_lowercase())
-                .chain(public_host)
-                .collect(),
-        },
         sse: http.sse.unwrap_or_default(),
         max_sessions: http.max_sessions.as_ref().and_then(|max| usize::try_from(max.value).ok()),
         session_idle: http.session_idle.map(value_types::Duration::to_std),
@@ -146,6 +130,18 @@ pub(in crate::catalog) fn http_settings(pack: &LoadedPack, compiler: &mut Compil
         key_spans: ["listen", "path", "sse"].map(|key| (key, compiler.key_location(http.location, key).span())).into(),
         at: Some(http.location.span()),
     })
+}
+
+/// Who may ask, besides this machine: pages and clients that know the server by its public URL, too.
+fn http_access(http: &manifest::Http, token: Option<TokenDigest>, public_url: Option<&Url>) -> HttpAccess {
+    let origins = http.allowed_origins.iter().flatten().map(|origin| normalize_origin(origin));
+    let hosts = http.allowed_hosts.iter().flatten().map(|host| host.to_ascii_lowercase());
+    let public_host = public_url.and_then(|url| url.host_str().map(str::to_owned));
+    HttpAccess {
+        token,
+        origins: origins.chain(public_url.map(|url| url.origin().ascii_serialization())).collect(),
+        hosts: hosts.chain(public_host).collect(),
+    }
 }
 
 /// Checks `http.limits`. What is not written has its default.
@@ -284,7 +280,8 @@ fn check_auth_beside_others(http: &manifest::Http, compiler: &mut Compiler<'_>) 
             .error(Code::Conflict, token.location, "`token` and `auth` exclude each other")
             .help("list the token by its digest: `auth: { tokens: { ci: { sha256: … } } }`");
     }
-    let is_local = http.listen.as_ref().is_none_or(|listen| listen.starts_with("127.") || listen.starts_with("localhost:"));
+    let is_local =
+        http.listen.as_ref().is_none_or(|listen| listen.starts_with("127.") || listen.starts_with("localhost:"));
     if auth.issuer.is_some() && http.public_url.is_none() && !is_local {
         compiler
             .error(Code::MissingKey, auth.location, "missing `http.publicUrl`, by which tokens name this server")
@@ -301,7 +298,9 @@ fn bearer_token(
     pack: &LoadedPack,
     compiler: &mut Compiler<'_>,
 ) -> Option<Option<TokenDigest>> {
-    let Some(value) = secret_variable(token, "token", "server has no token", pack, compiler)? else { return Some(None) };
+    let Some(value) = secret_variable(token, "token", "server has no token", pack, compiler)? else {
+        return Some(None);
+    };
     if value.chars().count() < MIN_TOKEN_CHARS {
         compiler
             .warning(

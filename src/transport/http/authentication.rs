@@ -111,13 +111,16 @@ impl Authentication {
     pub(super) fn denied_response(&self, denial: &AuthDenial, catalog: &Catalog) -> Response {
         let (status, words) = match denial {
             AuthDenial::SharedToken => return denied_response(&AccessDenial::Token),
-            AuthDenial::MissingToken => (StatusCode::UNAUTHORIZED, "missing token; send `Authorization: Bearer …`\n".to_owned()),
+            AuthDenial::MissingToken => {
+                (StatusCode::UNAUTHORIZED, "missing token; send `Authorization: Bearer …`\n".to_owned())
+            }
             AuthDenial::InvalidToken(reason) => (StatusCode::UNAUTHORIZED, format!("invalid token: {reason}\n")),
             AuthDenial::InsufficientScope(scopes) => {
                 (StatusCode::FORBIDDEN, format!("insufficient scope: the request needs `{}`\n", scopes.join(" ")))
             }
             AuthDenial::IssuerUnavailable => {
-                let mut response = text_response(StatusCode::SERVICE_UNAVAILABLE, "the issuer of the token is not available\n");
+                let mut response =
+                    text_response(StatusCode::SERVICE_UNAVAILABLE, "the issuer of the token is not available\n");
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
                 return response;
             }
@@ -177,7 +180,9 @@ fn bearer_token(headers: &HeaderMap) -> Result<Option<&str>, AuthDenial> {
     let Some(value) = value else { return Ok(None) };
     let value = value.to_str().map_err(|_| AuthDenial::InvalidToken("token is malformed"))?;
     match value.split_once(' ') {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => Ok(Some(token.trim())),
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => {
+            Ok(Some(token.trim()))
+        }
         _ => Err(AuthDenial::InvalidToken("`Authorization` is not a bearer token")),
     }
 }

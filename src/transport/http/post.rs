@@ -52,7 +52,8 @@ pub(super) async fn handle_post(
     let bytes = bytes_without_byte_order_mark(&bytes);
     if batch::is_batch(bytes) {
         let session = session.filter(|_| !is_sessionless(&parts.headers));
-        return batch_response::respond_to_batch(http_server, &parts.headers, session, bytes, accepted, &sender.access).await;
+        return batch_response::respond_to_batch(http_server, &parts.headers, session, bytes, accepted, &sender.access)
+            .await;
     }
     let read = block_if_large(bytes.len() as u64, || read_message(&normalize(bytes), &parts.headers, accepted));
     let Some(message) = read? else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
@@ -217,7 +218,8 @@ impl Post<'_> {
         message: Incoming,
         session: &Arc<HttpSession>,
     ) -> Result<Response, RefusedRequest> {
-        let received = session.receive_message(ReceivedMessage::new(message, self.reservation.clone()), &self.sender.access);
+        let received =
+            session.receive_message(ReceivedMessage::new(message, self.reservation.clone()), &self.sender.access);
         let Some(reader) = received.map_err(RefusedRequest::by_code)? else {
             return Ok(text_response(StatusCode::ACCEPTED, ""));
         };

@@ -342,7 +342,12 @@ mod tests {
 
     /// A session that has begun.
     fn begun(is_single_stream: bool) -> Arc<HttpSession> {
-        let session = HttpSession::new(&shared_server(TEST_MANIFEST), is_single_stream, AccessControl::default(), CancellationToken::new());
+        let session = HttpSession::new(
+            &shared_server(TEST_MANIFEST),
+            is_single_stream,
+            AccessControl::default(),
+            CancellationToken::new(),
+        );
         let client = json!({ "name": "t", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         receive(&session, json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }));

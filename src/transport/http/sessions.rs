@@ -208,7 +208,9 @@ mod tests {
         tokio::time::advance(EVICTION_IDLE).await;
         let recent = begin(&sessions).unwrap();
         let next = begin(&sessions).unwrap();
-        assert!(sessions.find(&idle.0, false, &AccessControl::default()).is_none() && idle.1.end_token().is_cancelled());
+        assert!(
+            sessions.find(&idle.0, false, &AccessControl::default()).is_none() && idle.1.end_token().is_cancelled()
+        );
         for kept in [&listening, &calling, &recent, &next] {
             assert!(sessions.find(&kept.0, false, &AccessControl::default()).is_some());
         }
