@@ -141,3 +141,54 @@ fn without_zeros(mut number: Vec<u8>) -> Vec<u8> {
     number.drain(..zeros);
     number
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// 32 bytes for a key, made of a text.
+    pub(in crate::auth) fn number(text: &str) -> String {
+        URL_SAFE_NO_PAD.encode(crate::digest::sha256(text.as_bytes()))
+    }
+
+    #[test]
+    fn only_keys_that_verify_signatures_are_taken() {
+        let right = json!({ "kty": "OKP", "crv": "Ed25519", "x": number("a") });
+        assert!(VerificationKey::from_jwk(&right).is_some());
+        for (name, value) in [
+            ("kty", json!("oct")),
+            ("kty", json!(1)),
+            ("crv", json!("X25519")),
+            ("use", json!("enc")),
+            ("key_ops", json!(["sign"])),
+            ("key_ops", json!("verify")),
+            ("alg", json!("HS256")),
+            ("alg", json!("none")),
+            ("x", json!("AAAA")),
+            ("x", json!("!")),
+        ] {
+            let mut jwk = right.clone();
+            jwk[name] = value.clone();
+            assert_eq!(VerificationKey::from_jwk(&jwk), None, "{name} {value}");
+        }
+        let mut marked = right.clone();
+        marked["use"] = "sig".into();
+        marked["key_ops"] = json!(["verify"]);
+        assert!(VerificationKey::from_jwk(&marked).is_some());
+    }
+
+    #[test]
+    fn key_fits_the_tokens_of_its_id_and_algorithm() {
+        let key = |id: &str, alg: &str| {
+            VerificationKey::from_jwk(
+                &json!({ "kty": "OKP", "crv": "Ed25519", "kid": id, "alg": alg, "x": number("a") }),
+            )
+        };
+        let header = |id: Option<&str>, algorithm| JwtHeader { algorithm, key_id: id.map(str::to_owned) };
+        let key = key("a", "EdDSA").unwrap();
+        assert!(key.fits(&header(Some("a"), Algorithm::EdDsa)) && key.fits(&header(None, Algorithm::EdDsa)));
+        assert!(!key.fits(&header(Some("b"), Algorithm::EdDsa)) && !key.fits(&header(Some("a"), Algorithm::Es256)));
+    }
+}
