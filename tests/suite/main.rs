@@ -25,6 +25,7 @@ mod command_requests;
 mod batch;
 mod blobs;
 mod client_isolation;
+mod callers;
 mod cli;
 mod completion;
 mod completion_scripts;
