@@ -100,5 +100,5 @@ pub(crate) fn tool_result(
         }
         _ => None,
     };
-    version_keys::result_to_json(snapshot.result_notes(version), answer, version, &[("content", Place::Block)])
+    version_keys::to_json(snapshot.result_notes(version), answer, version, &[("content", Place::Block)])
 }
