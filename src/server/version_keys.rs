@@ -160,11 +160,6 @@ pub(crate) fn adapt_block(block: ResultBlock, nth: usize, version: SpecVersion) 
     }
 }
 
-/// The same for all blocks.
-pub(crate) fn adapt_blocks(blocks: Vec<ResultBlock>, version: SpecVersion) -> Vec<ResultBlock> {
-    blocks.into_iter().enumerate().map(|(nth, block)| adapt_block(block, nth, version)).collect()
-}
-
 /// A link as Markdown writes one, with what is known of it.
 fn link_as_markdown(link: &ResourceListing) -> String {
     let ResourceListing { uri, info, .. } = link;

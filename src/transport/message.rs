@@ -15,7 +15,7 @@ use crate::redact::Redactors;
 use crate::server::{Method, OutgoingMessage};
 
 use super::length_limits::{MAX_INITIALIZE_BYTES, MAX_LABEL_BYTES, check_request, too_long_message};
-use super::request_params::{InvalidParams, parse_params, parse_typed_request};
+use super::request_params::{InvalidParams, params_object, parse_typed_request};
 
 /// A message from a client.
 #[derive(Debug)]
@@ -257,8 +257,12 @@ fn parse_notification(method: &str, params: Option<&str>) -> Option<ClientNotifi
     use ClientNotification as N;
     Some(match method {
         "notifications/initialized" => N::InitializedNotification(NotificationNoParam::default()),
-        "notifications/cancelled" => N::CancelledNotification(Notification::new(parse_params(params).ok()?)),
-        "notifications/progress" => N::ProgressNotification(Notification::new(parse_params(params).ok()?)),
+        "notifications/cancelled" => {
+            N::CancelledNotification(Notification::new(serde_json::from_str(params_object(params)?).ok()?))
+        }
+        "notifications/progress" => {
+            N::ProgressNotification(Notification::new(serde_json::from_str(params_object(params)?).ok()?))
+        }
         "notifications/roots/list_changed" => N::RootsListChangedNotification(NotificationNoParam::default()),
         _ => {
             let params = params.and_then(|params| serde_json::from_str(params).ok());

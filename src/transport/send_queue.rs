@@ -270,12 +270,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn queued_progress_is_written_before_its_answer() {
         let (send_queue, mut far) = send_queue(64 * 1024);
-        for (text, kind) in [
-            ("pa", PROGRESS),
-            ("a", RESPONSE),
-            ("pb", PROGRESS),
-            ("b", RESPONSE),
-        ] {
+        for (text, kind) in [("pa", PROGRESS), ("a", RESPONSE), ("pb", PROGRESS), ("b", RESPONSE)] {
             send_queue.push(message(text, kind));
         }
         for expected in ["\"pa\"\n", "\"a\"\n\"pb\"\n", "\"b\"\n"] {

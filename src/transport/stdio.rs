@@ -26,7 +26,7 @@ use super::{
     batch::AnswerRoute,
     line_buffer::{LineBuffer, LineEvent},
     message::MessageError,
-    peer_state::{HandlerMessage, PeerState, ReceivedPayload},
+    peer_state::{HandlerMessage, PeerState, ReceiveOutcome, ReceivedPayload},
     poll_while_woken::poll_while_woken,
     send_queue::SendQueue,
     stdio_sockets,
@@ -179,12 +179,17 @@ impl PipeConnection {
     /// Takes a line, and begins to answer its requests. An invalid one is answered with an error.
     fn receive(self: &Arc<PipeConnection>, line: &[u8]) {
         let caller = self.state().caller().clone();
-        let received = ReceivedPayload::parse(line, &caller);
-        let taken = received.and_then(|received| self.state().receive(received, self.handler.session_version()));
-        let outcome = match taken {
-            Ok(outcome) => outcome,
-            Err(error) => return self.send_error(error),
+        let mut outcome = ReceiveOutcome::default();
+        let taken = match ReceivedPayload::parse(line, &caller) {
+            Ok(ReceivedPayload::Message(message)) => self.state().receive(message, &mut outcome),
+            Ok(ReceivedPayload::Batch(list)) => {
+                self.state().receive_batch(list, self.handler.session_version(), &mut outcome)
+            }
+            Err(error) => Err(error),
         };
+        if let Err(error) = taken {
+            return self.send_error(error);
+        }
         let answered = outcome.finished_batches.iter().filter(|whole| !whole.responses.is_empty());
         answered.for_each(|whole| self.send_queue.push_batch(&whole.responses));
         if !outcome.cancelled.is_empty() {

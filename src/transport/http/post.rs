@@ -20,7 +20,7 @@ use crate::{
         batch,
         message::{self, Incoming, MessageError, MessageKind},
         normalize::normalize,
-        peer_state::{self, ReceivedMessage},
+        peer_state::{self, ReceivedPayload},
     },
 };
 
@@ -214,7 +214,7 @@ impl Post<'_> {
         message: Incoming,
         session: &Arc<HttpSession>,
     ) -> Result<Response, RefusedRequest> {
-        let received = session.receive_message(ReceivedMessage::new(message, self.reservation.clone()));
+        let received = session.receive_payload(ReceivedPayload::new(message, self.reservation.clone()));
         let Some(reader) = received.map_err(RefusedRequest::by_code)? else {
             return Ok(text_response(StatusCode::ACCEPTED, ""));
         };
@@ -231,8 +231,8 @@ impl Post<'_> {
         let Some((session_id, session)) = sessions.create(false) else {
             return Err(RefusedRequest::too_many_sessions(Some(id)));
         };
-        let message = ReceivedMessage::new(Incoming::Request(id, request), self.reservation.clone());
-        let reader = session.receive_message(message).map_err(RefusedRequest::by_code)?;
+        let payload = ReceivedPayload::new(Incoming::Request(id, request), self.reservation.clone());
+        let reader = session.receive_payload(payload).map_err(RefusedRequest::by_code)?;
         let answer = match reader {
             Some(mut reader) => reader.next().await,
             None => None,
