@@ -55,7 +55,11 @@ pub(super) async fn handle_post(
     let read = block_if_large(bytes.len() as u64, || read_message(&normalize(bytes), &parts.headers, accepted));
     let Some(message) = read? else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
     let post = Post { http_server, headers: &parts.headers, accepted, reservation: reservation.clone() };
-    let mut response = post.answer(message, session).await?;
+    let mut response = match (post.check_version(&message)?, session) {
+        (false, _) => post.answer_single(message).await?,
+        (true, Some(session)) => post.answer_in_session(message, &session).await?,
+        (true, None) => post.answer_without_session(message).await?,
+    };
     // Its memory is held until it is written.
     response.extensions_mut().insert(reservation);
     Ok(response)
@@ -130,14 +134,8 @@ pub(super) struct Post<'a> {
 }
 
 impl Post<'_> {
-    async fn answer(self, message: Incoming, session: Option<Arc<HttpSession>>) -> Result<Response, RefusedRequest> {
-        let is_of_session = self.check_version(&message)?;
-        if !is_of_session {
-            return self.answer_single(message).await;
-        }
-        if let Some(session) = session {
-            return self.answer_in_session(message, &session).await;
-        }
+    /// Answers a message of a version with sessions that is in none.
+    async fn answer_without_session(self, message: Incoming) -> Result<Response, RefusedRequest> {
         if self.headers.contains_key(SESSION_ID_HEADER) {
             return Err(RefusedRequest::session_not_found());
         }
