@@ -26,6 +26,7 @@ use super::{
     client::RequestClient,
     question,
     request::McpRequest,
+    snapshot::ResultNotes,
     version_keys,
 };
 
@@ -62,7 +63,9 @@ impl<T> CallOutcome<T> {
     pub(crate) fn into_result(self, complete: impl FnOnce(T) -> Result<Bytes, ErrorData>) -> Result<Bytes, ErrorData> {
         match self {
             CallOutcome::Done(answer) => complete(answer),
-            CallOutcome::InputRequired(required) => version_keys::to_json(&required, SpecVersion::NEWEST, &[]),
+            CallOutcome::InputRequired(required) => {
+                version_keys::to_json(ResultNotes::default(), required, SpecVersion::NEWEST, &[])
+            }
             CallOutcome::Detached(..) => Err(ErrorData::internal_error("call cannot run as a task", None)),
         }
     }

@@ -27,7 +27,7 @@ pub(crate) fn get(uri: &str, request: &McpRequest) -> Result<Bytes, ErrorData> {
         return Err(ErrorData::invalid_params(message, Some(json!({ "uri": truncate(uri, 4096) }))));
     };
     let content = BTreeMap::from([("skill", skill)]);
-    version_keys::result_to_json(snapshot.cached_result_notes(version), content, version, &[("skill", Place::Skill)])
+    version_keys::to_json(snapshot.cached_result_notes(version), content, version, &[("skill", Place::Skill)])
 }
 
 pub(crate) fn read_directory(

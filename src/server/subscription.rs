@@ -23,7 +23,7 @@ use super::{
     error, log_level,
     request::McpRequest,
     session::{NegotiatedSession, Session, SubscribedResource},
-    snapshot::{CatalogSnapshot, Revisions},
+    snapshot::{CatalogSnapshot, ResultNotes, Revisions},
     version_keys,
 };
 
@@ -222,7 +222,7 @@ pub(crate) async fn listen(
     }
     let mut result = SubscriptionsListenResult::complete(request.id.clone());
     result.meta.set_server_info(served.config.server_info.clone());
-    version_keys::to_json(&result, SpecVersion::NEWEST, &[])
+    version_keys::to_json(ResultNotes::default(), &result, SpecVersion::NEWEST, &[])
 }
 
 /// A stream of changes.

@@ -39,7 +39,7 @@ use super::{
     capability::CapabilityKind,
     error, question,
     request::McpRequest,
-    snapshot::CatalogSnapshot,
+    snapshot::{CatalogSnapshot, ResultNotes},
     task_table::NewTask,
     tools, version_keys,
 };
@@ -113,7 +113,7 @@ pub(crate) fn start_task(
     })?;
     let mut result = CreateTaskResult::new(task);
     result.meta = Some(request.snapshot.meta.clone());
-    version_keys::to_json(&result, SpecVersion::NEWEST, &[])
+    version_keys::to_json(ResultNotes::default(), &result, SpecVersion::NEWEST, &[])
 }
 
 async fn run_task(
@@ -192,7 +192,7 @@ pub(crate) fn get(
     check_declared(request)?;
     let mut result = GetTaskResult::new(server.shared_server.tasks().get(&params.task_id)?);
     result.meta = Some(request.snapshot.meta.clone());
-    version_keys::to_json(&result, SpecVersion::NEWEST, &[])
+    version_keys::to_json(ResultNotes::default(), &result, SpecVersion::NEWEST, &[])
 }
 
 /// Hands answers to a task.

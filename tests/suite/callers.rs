@@ -25,7 +25,8 @@ fn list(server: &TestServer, token: Option<&str>) -> HttpResponse {
 }
 
 fn begin_session(server: &TestServer, token: &str) -> String {
-    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } });
+    let params =
+        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } });
     let client = HttpClient { token: Some(token.to_owned()), ..server.http_client() };
     let response = client.post(&[], &json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }));
     assert_eq!(response.status, 200);
@@ -56,14 +57,20 @@ fn metadata_says_where_tokens_come_from_and_needs_none() {
 fn too_little_scope_is_named_whole() {
     let key = SigningKey::p256("k");
     let issuer = Issuer::start(&[&key]);
-    let auth = format!("{{ issuer: '{}', scopes: [desk.use, desk.see], implies: {{ desk.admin: [desk.use, desk.see] }} }}", issuer.url());
+    let auth = format!(
+        "{{ issuer: '{}', scopes: [desk.use, desk.see], implies: {{ desk.admin: [desk.use, desk.see] }} }}",
+        issuer.url()
+    );
     let folder = TestFolder::with_manifest(&manifest(&auth, ""));
     let server = folder.http();
     let token = |scope: &str| key.token(&json!({}), &issuer.claims("ann", AUDIENCE, scope));
     let refused = list(&server, Some(&token("desk.use other")));
     assert_eq!(refused.status, 403);
     let challenge = refused.header("www-authenticate").unwrap();
-    assert!(challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"desk.use desk.see\""), "{challenge}");
+    assert!(
+        challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"desk.use desk.see\""),
+        "{challenge}"
+    );
     assert_eq!(list(&server, Some(&token("desk.see desk.use"))).status, 200);
     assert_eq!(list(&server, Some(&token("desk.admin"))).status, 200);
 }
@@ -132,7 +139,10 @@ fn opaque_tokens_are_introspected_and_remembered() {
     issuer.add_opaque_token("opaque-other", &json!({ "sub": "ann", "aud": "https://other.example", "scope": "a" }));
     issuer.add_opaque_token("opaque-unbound", &json!({ "sub": "ann", "scope": "a" }));
     issuer.add_opaque_token("opaque-old", &json!({ "sub": "ann", "aud": AUDIENCE, "scope": "a", "exp": now() - 100 }));
-    issuer.add_opaque_token("opaque-foreign", &json!({ "iss": "https://x.example", "sub": "ann", "aud": AUDIENCE, "scope": "a" }));
+    issuer.add_opaque_token(
+        "opaque-foreign",
+        &json!({ "iss": "https://x.example", "sub": "ann", "aud": AUDIENCE, "scope": "a" }),
+    );
     for _ in 0..3 {
         assert_eq!(list(&server, Some("opaque-good")).status, 200);
     }
@@ -192,7 +202,11 @@ fn listening_stream_ends_with_its_token() {
     let listening = client.post(&headers, &listen);
     assert_eq!(listening.status, 200);
     let events = listening.text();
-    assert!(began.elapsed() > Duration::from_secs(1) && began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() > Duration::from_secs(1) && began.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        began.elapsed()
+    );
     assert!(events.contains("\"id\":9,\"result\""), "it ends with its result: {events}");
     stream.text();
     assert!(began.elapsed() < Duration::from_secs(20));

@@ -18,7 +18,8 @@ use super::{
     HttpServer,
     accept::Accepted,
     event_channel::{Event, EventPayload},
-    event_stream, is_sessionless,
+    event_stream::{self, StreamKind},
+    is_sessionless,
     response::{RefusedRequest, json_response, text_response},
     session::{HttpSession, SESSION_ID_HEADER},
 };
@@ -51,7 +52,7 @@ pub(super) async fn respond_to_batch(
         Some(event) => {
             let first = event_stream::encode_event(&event);
             let events = stream::iter([first]).chain(event_stream::read_events(reader));
-            event_stream::event_stream_response(events, http_server, headers)
+            event_stream::event_stream_response(events, http_server, headers, StreamKind::Answer)
         }
         // All requests were cancelled, or the session has ended.
         None => text_response(StatusCode::ACCEPTED, ""),

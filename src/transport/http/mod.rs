@@ -61,6 +61,7 @@ use self::{
     authentication::{AuthDenial, Authentication, RECHECK_INTERVAL, Sender},
     connection::HttpConnection,
     connections::Connections,
+    event_stream::StreamKind,
     health::answer_health_check,
     response::{RefusedRequest, add_cors_headers, denied_response, method_not_allowed, other_path, text_response},
     session::{HttpSession, SESSION_ID_HEADER},
@@ -277,8 +278,13 @@ impl HttpServer {
         Ok(Sender::default())
     }
 
-    /// Returns when the token that these headers show is not good any more.
-    fn wait_for_revocation(self: Arc<HttpServer>, headers: &HeaderMap) -> impl Future<Output = ()> + Send + use<> {
+    /// Returns when the token that these headers show is not good any more: for the answer to a request, when the token of
+    /// the manifest changes.
+    fn wait_for_revocation(
+        self: Arc<HttpServer>,
+        headers: &HeaderMap,
+        kind: StreamKind,
+    ) -> impl Future<Output = ()> + Send + use<> {
         let shown = headers.get_all(header::AUTHORIZATION).iter().map(|value| (header::AUTHORIZATION, value.clone()));
         let headers = HeaderMap::from_iter(shown);
         let mut catalogs = self.shared_server.subscribe();
@@ -287,6 +293,9 @@ impl HttpServer {
                 // What is changed from here on is noticed below.
                 catalogs.mark_unchanged();
                 let catalog = self.shared_server.catalog();
+                if kind == StreamKind::Answer && catalog.http_settings().auth.is_some() {
+                    return pending().await;
+                }
                 let recheck_after = match self.identify(&headers, &catalog).await {
                     Ok(sender) => sender.recheck_after(),
                     // Nobody says that the token is not good.
@@ -443,10 +452,10 @@ fn open_stream(
     };
     // A stream that is gone is over: of an error, browsers would try again and again.
     let Some(reader) = reader else {
-        return Ok(event_stream::event_stream_response(stream::empty(), http_server, headers));
+        return Ok(event_stream::event_stream_response(stream::empty(), http_server, headers, StreamKind::Answer));
     };
     let events = event_stream::read_session_events(reader, session.version());
-    Ok(event_stream::event_stream_response(events, http_server, headers))
+    Ok(event_stream::event_stream_response(events, http_server, headers, StreamKind::Listening))
 }
 
 fn end_session(

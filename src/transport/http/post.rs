@@ -20,7 +20,7 @@ use crate::{
         batch,
         message::{self, Incoming, MessageError, MessageKind},
         normalize::normalize,
-        peer_state::{self, ReceivedMessage},
+        peer_state::{self, ReceivedPayload},
     },
 };
 
@@ -32,7 +32,8 @@ use super::{
     body::{self, BodyError},
     check_known_version,
     connection::HttpConnection,
-    event_stream, is_sessionless, protocol_version,
+    event_stream::{self, StreamKind},
+    is_sessionless, protocol_version,
     response::{RefusedRequest, json_response, text_response},
     session::{HttpSession, SESSION_ID_HEADER},
     single_request, standard_headers,
@@ -58,7 +59,11 @@ pub(super) async fn handle_post(
     let read = block_if_large(bytes.len() as u64, || read_message(&normalize(bytes), &parts.headers, accepted));
     let Some(message) = read? else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
     let post = Post { http_server, headers: &parts.headers, accepted, sender, reservation: reservation.clone() };
-    let mut response = post.answer(message, session).await?;
+    let mut response = match (post.check_version(&message)?, session) {
+        (false, _) => post.answer_single(message).await?,
+        (true, Some(session)) => post.answer_in_session(message, &session).await?,
+        (true, None) => post.answer_without_session(message).await?,
+    };
     // Its memory is held until it is written.
     response.extensions_mut().insert(reservation);
     Ok(response)
@@ -134,14 +139,8 @@ pub(super) struct Post<'a> {
 }
 
 impl Post<'_> {
-    async fn answer(self, message: Incoming, session: Option<Arc<HttpSession>>) -> Result<Response, RefusedRequest> {
-        let is_of_session = self.check_version(&message)?;
-        if !is_of_session {
-            return self.answer_single(message).await;
-        }
-        if let Some(session) = session {
-            return self.answer_in_session(message, &session).await;
-        }
+    /// Answers a message of a version with sessions that is in none.
+    async fn answer_without_session(self, message: Incoming) -> Result<Response, RefusedRequest> {
         if self.headers.contains_key(SESSION_ID_HEADER) {
             return Err(RefusedRequest::session_not_found());
         }
@@ -219,7 +218,7 @@ impl Post<'_> {
         session: &Arc<HttpSession>,
     ) -> Result<Response, RefusedRequest> {
         let received =
-            session.receive_message(ReceivedMessage::new(message, self.reservation.clone()), &self.sender.access);
+            session.receive_payload(ReceivedPayload::new(message, self.reservation.clone()), &self.sender.access);
         let Some(reader) = received.map_err(RefusedRequest::by_code)? else {
             return Ok(text_response(StatusCode::ACCEPTED, ""));
         };
@@ -227,7 +226,7 @@ impl Post<'_> {
             return Ok(self.accepted.read_answer(reader, session).await);
         }
         let events = event_stream::read_session_events(reader, session.version());
-        Ok(event_stream::event_stream_response(events, self.http_server, self.headers))
+        Ok(event_stream::event_stream_response(events, self.http_server, self.headers, StreamKind::Answer))
     }
 
     /// Begins a session with `initialize`, which is answered at once.
@@ -236,8 +235,8 @@ impl Post<'_> {
         let Some((session_id, session)) = sessions.create(false, self.sender.access.clone()) else {
             return Err(RefusedRequest::too_many_sessions(Some(id)));
         };
-        let message = ReceivedMessage::new(Incoming::Request(id, request), self.reservation.clone());
-        let reader = session.receive_message(message, &self.sender.access).map_err(RefusedRequest::by_code)?;
+        let payload = ReceivedPayload::new(Incoming::Request(id, request), self.reservation.clone());
+        let reader = session.receive_payload(payload, &self.sender.access).map_err(RefusedRequest::by_code)?;
         let answer = match reader {
             Some(mut reader) => reader.next().await,
             None => None,
@@ -260,6 +259,7 @@ impl Post<'_> {
                 stream::iter([event_stream::encode_message(json, None)]),
                 self.http_server,
                 self.headers,
+                StreamKind::Answer,
             ),
             false => json_response(StatusCode::OK, json.clone()),
         }

@@ -23,7 +23,7 @@ use crate::{
     transport::{
         batch::AnswerRoute,
         message::MessageError,
-        peer_state::{HandlerMessage, PeerState, ReceivedMessage, ReceivedPayload},
+        peer_state::{HandlerMessage, PeerState, ReceiveOutcome, ReceivedPayload},
     },
 };
 
@@ -165,18 +165,6 @@ impl HttpSession {
         true
     }
 
-    /// Takes a message that is read already. Returns the stream on which a request is answered.
-    ///
-    /// # Errors
-    /// The request cannot be taken, as its id is in use.
-    pub(super) fn receive_message(
-        self: &Arc<HttpSession>,
-        message: ReceivedMessage,
-        access: &AccessControl,
-    ) -> Result<Option<EventReader>, MessageError> {
-        self.receive_payload(ReceivedPayload::Message(message), access)
-    }
-
     /// Takes what a client has sent, a message or a batch. Returns the stream with the answers, where they have one of
     /// their own.
     pub(super) fn receive(
@@ -187,14 +175,22 @@ impl HttpSession {
         self.receive_payload(ReceivedPayload::parse(bytes, &self.caller)?, access)
     }
 
-    fn receive_payload(
+    /// The same of what is read already.
+    ///
+    /// # Errors
+    /// The request cannot be taken, as its id is in use.
+    pub(super) fn receive_payload(
         self: &Arc<HttpSession>,
         payload: ReceivedPayload,
         access: &AccessControl,
     ) -> Result<Option<EventReader>, MessageError> {
         let mut state = self.state();
         state.record_activity();
-        let outcome = state.peer_state.receive(payload, self.version())?;
+        let mut outcome = ReceiveOutcome::default();
+        match payload {
+            ReceivedPayload::Message(message) => state.peer_state.receive(message, &mut outcome)?,
+            ReceivedPayload::Batch(list) => state.peer_state.receive_batch(list, self.version(), &mut outcome)?,
+        }
         let has_request = outcome.messages.iter().any(|message| matches!(message, HandlerMessage::Request(_)));
         let reader = if (has_request || outcome.batch.is_some()) && !state.streams.is_single() {
             let (number, channel) = state.streams.open();
@@ -212,28 +208,24 @@ impl HttpSession {
         };
         state.streams.push_batches(outcome.finished_batches);
         outcome.cancelled.iter().for_each(|id| state.streams.release_request(id));
+        state.is_initialized |= outcome.messages.iter().any(|message| !is_initialize(message));
         drop(state);
-        outcome.messages.into_iter().for_each(|message| self.handle(message, access));
-        Ok(reader)
-    }
-
-    fn handle(self: &Arc<HttpSession>, message: HandlerMessage, access: &AccessControl) {
-        self.state().record_message(&message);
-        match message {
-            HandlerMessage::Request(request) => {
-                let (session, reservation) = (self.clone(), request.reservation.clone());
-                let request = IncomingRequest { access: access.clone(), ..request };
-                self.handler.begin(request, move |answer| session.answer(answer, reservation));
-            }
-            HandlerMessage::Answer(id, answer) => {
-                if !self.state().take_pong(&id) {
-                    self.handler.peer().take_answer(&id, answer);
+        for message in outcome.messages {
+            match message {
+                HandlerMessage::Request(request) => {
+                    let (session, reservation) = (self.clone(), request.reservation.clone());
+                    let request = IncomingRequest { access: access.clone(), ..request };
+                    self.handler.begin(request, move |answer| session.answer(answer, reservation));
                 }
-            }
-            HandlerMessage::Notification(notification) => {
-                self.handler.receive_notification(&notification);
+                HandlerMessage::Answer(id, answer) => {
+                    if !self.state().take_pong(&id) {
+                        self.handler.peer().take_answer(&id, answer);
+                    }
+                }
+                HandlerMessage::Notification(notification) => self.handler.receive_notification(&notification),
             }
         }
+        Ok(reader)
     }
 
     /// Answers a question that its client cannot be asked.
@@ -312,18 +304,16 @@ impl HttpSessionState {
         self.liveness.record_message();
     }
 
-    /// Notes a message of the client; `initialize` alone does not initialize the session.
-    fn record_message(&mut self, message: &HandlerMessage) {
-        self.record_activity();
-        let is_initialize = matches!(message, HandlerMessage::Request(asked) if asked.request.method() == "initialize");
-        self.is_initialized |= !is_initialize;
-    }
-
     /// Whether a message answers a ping of ours, which is not the business of the handler's.
     fn take_pong(&mut self, id: &RequestId) -> bool {
         self.streams.forget_question(id);
         self.liveness.take_pong(id)
     }
+}
+
+/// Whether a message begins the session, which is not yet in use with it.
+fn is_initialize(message: &HandlerMessage) -> bool {
+    matches!(message, HandlerMessage::Request(asked) if asked.request.method() == "initialize")
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::identity::AccessControl;
 use super::{
     HttpServer,
     connection::HttpConnection,
-    event_stream,
+    event_stream::{self, StreamKind},
     post::read_admitted,
     refuse_body_type,
     response::{RefusedRequest, method_not_allowed, text_response},
@@ -83,7 +83,7 @@ fn open_stream(
         event
     });
     let events = stream::iter([Bytes::from(endpoint)]).chain(events);
-    Ok(event_stream::event_stream_response(events, http_server, headers))
+    Ok(event_stream::event_stream_response(events, http_server, headers, StreamKind::Listening))
 }
 
 /// Ends a session when its stream is over.
