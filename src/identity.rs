@@ -1,12 +1,14 @@
 //! Who calls, as a verified token says.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Who calls. It is known by its issuer and id together: two issuers may give the same id.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Identity {
     /// The person or program, as its issuer names it.
@@ -17,6 +19,7 @@ pub struct Identity {
     pub client: Option<String>,
     /// The scopes that it was granted, and those that they imply.
     pub scopes: BTreeSet<String>,
+    /// Its roles.
     pub roles: BTreeSet<String>,
     /// The claims of its token.
     pub claims: Map<String, Value>,
@@ -31,5 +34,25 @@ impl Identity {
     /// What templates see as `caller`.
     pub fn to_value(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+/// Whether the rules of entries apply to a call, and whose call it is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum AccessControl {
+    /// Nobody says who calls: `scopes`, `roles` and `permit` do not apply.
+    #[default]
+    Unrestricted,
+    /// They apply to this caller, or to nobody, who has shown no token.
+    Caller(Option<Arc<Identity>>),
+}
+
+impl AccessControl {
+    /// Who calls, where that is known.
+    pub fn identity(&self) -> Option<&Arc<Identity>> {
+        match self {
+            AccessControl::Unrestricted => None,
+            AccessControl::Caller(identity) => identity.as_ref(),
+        }
     }
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::action::{CallContext, OutcomeBody, RunOutcome, RunPlan};
 use crate::catalog::Catalog;
+use crate::catalog::access::{EntryAccess, ensure_visible, rules_for};
 use crate::catalog::complete::warn_of_tool_completions;
 use crate::catalog::content::block::RenderedBlock;
 use crate::catalog::content::compiled_result::{AuthorHints, CompiledResult, RenderedResult, StructuredValue};
@@ -44,6 +45,9 @@ pub(super) struct CompiledTool {
     pub(super) listing: listing::ToolListing,
     pub(super) limit: Option<CallLimit>,
     pub(super) requires: Option<RequiredCapabilities>,
+    pub(super) access: Option<Arc<EntryAccess>>,
+    /// Whether its templates read who calls.
+    pub(super) reads_caller: bool,
     pub(super) inputs: Inputs,
     output_schema: Option<Schema>,
     pub(super) plan: Option<RunPlan>,
@@ -84,6 +88,7 @@ impl CompiledTool {
         check_icons(tool.icons.as_deref(), tool.location, compiler);
         check_keys(tool, compiler);
         let inputs = compile_inputs(tool, compiler);
+        let access = EntryAccess::build(tool, compiler);
         let texts = ListedTexts::render(tool, compiler);
         let output = output_schema(tool, compiler);
         let keys = RunKeys {
@@ -111,6 +116,8 @@ impl CompiledTool {
             listing,
             limit,
             requires,
+            access: access?,
+            reads_caller: compiler.reads_caller,
             inputs,
             output_schema: output,
             plan,
@@ -138,6 +145,8 @@ impl CompiledTool {
         catalog: &Catalog,
         call: &CallContext,
     ) -> Result<ToolResult, CallError> {
+        ensure_visible(self.access.as_ref(), call, || catalog.unknown_tool(&self.listing.name))?;
+        self.check_scopes(given.as_ref(), call)?;
         let ToolContent { content, structured, note, is_error } = match self.run(given, catalog, call).await {
             Ok(content) => content,
             Err(CallError::Refused(refusal)) if refusal.kind.is_tool_error() => return Ok(refusal.into()),
@@ -145,9 +154,24 @@ impl CompiledTool {
         };
         match catalog.resolve_blocks(content, &self.pack_context, call).await {
             Ok(content) => Ok(ToolResult { content, structured, note, is_error }),
-            Err(CallError::Refused(refusal)) if refusal.kind != RefusalKind::Cancelled => Ok(refusal.into()),
+            Err(CallError::Refused(refusal))
+                if !matches!(refusal.kind, RefusalKind::Cancelled | RefusalKind::InsufficientScope) =>
+            {
+                Ok(refusal.into())
+            }
             Err(error) => Err(error),
         }
+    }
+
+    /// Refuses a caller who lacks a scope, before anything else is said of the arguments.
+    ///
+    /// # Errors
+    /// The caller lacks one; the refusal names all that a call with these arguments needs.
+    pub(super) fn check_scopes(&self, given: Option<&Object>, call: &CallContext) -> Result<(), Refusal> {
+        let Some(access) = rules_for(self.access.as_ref(), call) else { return Ok(()) };
+        let bound = call.budget.run_sized(arguments_size(given), || self.inputs.bind(given.cloned()))?;
+        let scope = bound.ok().map(|arguments| self.inputs.scope(&self.pack_context, arguments, call));
+        access.check_scopes(scope.as_ref(), call).map(drop)
     }
 
     /// Runs it when a limit allows it, and makes its content.
@@ -164,6 +188,11 @@ impl CompiledTool {
         let mut call = call.enter(entry_timeout(self.plan.as_ref()));
         let bound = call.budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given))?;
         let arguments = bound.inspect_err(|error| self.log_undeclared_arguments(error))?;
+        // A path may yet turn out to be another one, and what is done with is what counts.
+        let has_paths = self.inputs.confines(&arguments);
+        if let Some(access) = rules_for(self.access.as_ref(), &call).filter(|_| !has_paths) {
+            access.check(&self.inputs.scope(&self.pack_context, arguments.clone(), &call), &mut call)?;
+        }
         let began = Instant::now();
         let _permit = match &self.limit {
             Some(limit) => Some(limit.admit(name, &call).await?),
@@ -173,7 +202,10 @@ impl CompiledTool {
             call.time_left = call.time_left.saturating_sub(began.elapsed());
         }
         let (arguments, roots) = self.inputs.confine(arguments, &mut call).await?;
-        let scope = self.pack_context.scope(arguments, &call.budget);
+        let scope = self.inputs.scope(&self.pack_context, arguments, &call);
+        if let Some(access) = rules_for(self.access.as_ref(), &call).filter(|_| has_paths) {
+            access.check(&scope, &mut call)?;
+        }
         let Some(plan) = &self.plan else {
             call.ensure_not_resumed()?;
             let author = AuthorHints { world: &*call.world, entry_name: name };
