@@ -231,7 +231,8 @@ fn cache_key(request: &HttpRequest) -> Option<Key> {
         .collect();
     let proxy = request.proxy.as_ref().map(|proxy| proxy.url().as_str());
     let limits = (request.max_output, request.follows_redirects, &request.host_policy, (request.tls.key(), proxy));
-    Some(sha256(format!("{:?}", (&request.method, request.url.as_str(), headers, limits)).as_bytes()))
+    let seen = (&request.method, request.url.as_str(), headers, limits, &request.cache_owner);
+    Some(sha256(format!("{seen:?}").as_bytes()))
 }
 
 /// Asks for a response only if it is not `cached`, which needs a validator (RFC 9110, 13.1).
