@@ -12,7 +12,7 @@ use super::Catalog;
 use super::access::{EntryAccess, ensure_visible};
 use super::listing::Object;
 use super::read_resource::no_resource_refusal;
-use super::result::refusal::Refusal;
+use super::result::refusal::{Refusal, RefusalKind};
 use super::routes::Route;
 
 /// What one entry asks of its callers, for people.
@@ -109,11 +109,11 @@ impl Catalog {
     /// checked when it is made.
     ///
     /// # Errors
-    /// It is unknown to the caller, or [`RefusalKind::InsufficientScope`](super::result::refusal::RefusalKind).
+    /// It is unknown to the caller, or [`RefusalKind::InsufficientScope`].
     pub fn check_tool(&self, name: &str, arguments: Option<&Object>, call: &CallContext) -> Result<(), Refusal> {
         let Some(tool) = self.listed_tool(name) else { return Ok(()) };
         ensure_visible(tool.access.as_ref(), call, || self.unknown_tool(name))?;
-        tool.check_scopes(arguments, call)
+        only_missing_scope(tool.check_scopes(arguments, call))
     }
 
     /// The same for a prompt.
@@ -123,7 +123,7 @@ impl Catalog {
     pub fn check_prompt(&self, name: &str, arguments: Option<&Object>, call: &CallContext) -> Result<(), Refusal> {
         let Some(prompt) = self.prompts.get(name) else { return Ok(()) };
         ensure_visible(prompt.access.as_ref(), call, || super::unknown_prompt(name))?;
-        prompt.check_scopes(arguments, call)
+        only_missing_scope(prompt.check_scopes(arguments, call))
     }
 
     /// Refuses a URI that the caller does not see or may not read, for a read or a subscription.
@@ -179,4 +179,9 @@ impl Catalog {
             self.lists.skills.iter().map(|skill| ("skill", skill.uri.as_str(), self.resource_access(&skill.uri)));
         tools.chain(prompts).chain(resources).chain(skills)
     }
+}
+
+/// What is wrong with the arguments is said by the call.
+fn only_missing_scope(checked: Result<(), Refusal>) -> Result<(), Refusal> {
+    checked.or_else(|refusal| if refusal.kind == RefusalKind::InsufficientScope { Err(refusal) } else { Ok(()) })
 }

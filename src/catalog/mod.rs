@@ -46,7 +46,6 @@ use result::call_result::{PromptResult, ResultBlock, ResultMessage, TaskPolicy, 
 use result::refusal::{CallError, Refusal, RefusalKind};
 use routes::{Route, Routes};
 
-pub use access::EntryAccess;
 pub use access_checks::AccessRow;
 pub use build::included_files::{ReadFiles, ReadPacks, read_packs};
 pub use build::serving_checks::{AcceptError, HttpServingMode, ServingMode, SettingsAtStart, UnacceptedCatalog};

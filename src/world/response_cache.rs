@@ -255,8 +255,8 @@ fn is_storable(response: &HttpResponse) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{CachedResponses, MAX_BYTES, MAX_RESPONSES};
-    use crate::world::{CapturedBytes, HttpResponse, ResponseSource};
+    use super::{CachedResponses, MAX_BYTES, MAX_RESPONSES, cache_key};
+    use crate::world::{CapturedBytes, HttpRequest, HttpResponse, ResponseSource};
     use std::sync::Arc;
 
     fn response(length: usize) -> Arc<HttpResponse> {
@@ -269,6 +269,17 @@ mod tests {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&number.to_be_bytes());
         key
+    }
+
+    #[test]
+    fn callers_do_not_share_what_depends_on_them() {
+        let owned_by = |owner: Option<&str>| {
+            let request = HttpRequest::new("GET", "https://api.example/".parse().unwrap());
+            cache_key(&HttpRequest { cache_owner: owner.map(str::to_owned), ..request }).unwrap()
+        };
+        assert_eq!(owned_by(Some("ada")), owned_by(Some("ada")));
+        assert_ne!(owned_by(Some("ada")), owned_by(Some("bob")));
+        assert_ne!(owned_by(Some("ada")), owned_by(None));
     }
 
     #[test]

@@ -182,7 +182,9 @@ impl CompiledPrompt {
     pub(super) fn check_scopes(&self, given: Option<&Object>, call: &CallContext) -> Result<(), Refusal> {
         let Some(access) = rules_for(self.access.as_ref(), call) else { return Ok(()) };
         let bound = call.budget.run_sized(arguments_size(given), || self.inputs.bind_coerced(given.cloned()))?;
-        let scope = bound.ok().map(|arguments| self.inputs.scope(&self.pack_context, arguments, call));
+        // What a path leads to is not known yet.
+        let known = bound.ok().filter(|arguments| !self.inputs.confines(arguments));
+        let scope = known.map(|arguments| self.inputs.scope(&self.pack_context, arguments, call));
         access.check_scopes(scope.as_ref(), call).map(drop)
     }
 

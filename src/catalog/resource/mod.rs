@@ -321,7 +321,8 @@ impl CompiledResource {
     /// What its templates see of the values of a URI, if these fit.
     fn known_scope(&self, values: &IndexMap<String, String>, call: &CallContext) -> Option<Scope> {
         let given = values.iter().map(|(name, value)| (name.clone(), Value::from(value.clone()))).collect();
-        let arguments = self.inputs.bind_coerced(Some(given)).ok()?;
+        // What a path leads to is not known yet.
+        let arguments = self.inputs.bind_coerced(Some(given)).ok().filter(|given| !self.inputs.confines(given))?;
         Some(self.inputs.scope(&self.pack_context, arguments, call))
     }
 

@@ -31,7 +31,8 @@ impl ManifestAccess {
             self.entries.iter().partition(|row| is_open(row) && row.steps_need.is_empty());
         let mut rows = vec![COLUMNS.map(str::to_owned)];
         rows.extend(limited.into_iter().map(cells));
-        let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+        let width =
+            |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
         let widths: Vec<usize> = (0..COLUMNS.len()).map(|column| width(column).unwrap_or_default()).collect();
         let mut text = format!("access of `{}`\n", self.server);
         for row in rows.iter().filter(|_| rows.len() > 1) {
