@@ -1,11 +1,15 @@
 //! Completes an argument of a prompt, or a variable of a resource template.
 
+use std::sync::Arc;
+
 use crate::action::CallContext;
 use crate::diagnostic::truncate;
 
+use super::access::{EntryAccess, ensure_visible, rules_for};
 use super::complete::completion_rank::rank;
 use super::complete::{CompletionOwner, CompletionQuery, MAX_COMPLETION_VALUES, ResourceCompletion, work_size};
 use super::entry::PackContext;
+use super::listing::Object;
 use super::resource::CompiledResource;
 use super::result::call_result::{CompletionRequest, CompletionResult, CompletionTarget};
 use super::result::refusal::{Refusal, RefusalKind};
@@ -50,11 +54,12 @@ impl Catalog {
         let is_short = typed_text.chars().nth(MAX_TYPED_CHARS).is_none();
         let (values, matching) = match &request.target {
             CompletionTarget::Prompt(name) => {
-                let owner = self.find_completed_prompt(name, argument)?;
+                let owner = self.find_completed_prompt(name, argument, call)?;
                 (if is_short { owner.values(query).await } else { None }, owner.matching(argument))
             }
             CompletionTarget::Template(uri) => {
-                let resource = self.find_completed_template(uri, argument)?;
+                let resource = self.find_completed_template(uri, argument, call)?;
+                check_completion(resource.access.as_ref(), &resource.completion_owner(), call)?;
                 let values = if is_short { resource.completion_values(query).await } else { None };
                 (values, resource.completion_owner().matching(argument))
             }
@@ -72,11 +77,17 @@ impl Catalog {
     }
 
     /// The prompt of this name, which has this argument.
-    fn find_completed_prompt(&self, name: &str, argument: &str) -> Result<CompletionOwner<'_>, Refusal> {
+    fn find_completed_prompt(
+        &self,
+        name: &str,
+        argument: &str,
+        call: &CallContext,
+    ) -> Result<CompletionOwner<'_>, Refusal> {
         let unknown = |message: String| Refusal::new(RefusalKind::UnknownReference, message);
-        let prompt = self.prompts.get(name);
-        let prompt =
-            prompt.ok_or_else(|| unknown(format!("Unknown prompt: {}", truncate(name, MAX_SHOWN_NAME_CHARS))))?;
+        let no_prompt = || unknown(format!("Unknown prompt: {}", truncate(name, MAX_SHOWN_NAME_CHARS)));
+        let prompt = self.prompts.get(name).ok_or_else(no_prompt)?;
+        ensure_visible(prompt.access.as_ref(), call, no_prompt)?;
+        check_completion(prompt.access.as_ref(), &prompt.completion_owner(), call)?;
         if prompt.listing.arguments.iter().any(|known| known.name == argument) {
             return Ok(prompt.completion_owner());
         }
@@ -84,11 +95,16 @@ impl Catalog {
     }
 
     /// The resource that is written so, or answers this URI, and has this variable.
-    fn find_completed_template(&self, uri: &str, variable: &str) -> Result<&CompiledResource, Refusal> {
+    fn find_completed_template(
+        &self,
+        uri: &str,
+        variable: &str,
+        call: &CallContext,
+    ) -> Result<&CompiledResource, Refusal> {
         let unknown = |message: String| Refusal::new(RefusalKind::UnknownReference, message);
-        let resource = self
-            .find_template(uri)
-            .ok_or_else(|| unknown(format!("Unknown resource template: {}", truncate(uri, MAX_SHOWN_URI_CHARS))))?;
+        let no_template = || unknown(format!("Unknown resource template: {}", truncate(uri, MAX_SHOWN_URI_CHARS)));
+        let resource = self.find_template(uri).ok_or_else(no_template)?;
+        ensure_visible(resource.access.as_ref(), call, no_template)?;
         if resource.template.variables().iter().any(|known| known.name == variable) {
             return Ok(resource);
         }
@@ -110,6 +126,13 @@ impl Catalog {
             return Vec::new();
         };
         let Some(variable) = resource.completed_variable(source, query.argument) else { return Vec::new() };
+        let access = resource.access.as_ref();
+        // Who may not read what there is does not learn it by another way.
+        let is_refused = access.is_some_and(|access| !access.is_visible(&query.call.access))
+            || check_completion(access, &resource.completion_owner(), query.call).is_err();
+        if is_refused {
+            return Vec::new();
+        }
         let values =
             resource.completion_values(CompletionQuery { argument: variable, ..query }).await.unwrap_or_default();
         if !source.uri {
@@ -118,4 +141,14 @@ impl Catalog {
         let uri = |value: String| resource.template.expand(&|name| (name == variable).then(|| value.clone()));
         values.into_iter().map(uri).collect()
     }
+}
+
+/// Refuses a completion to a caller who may not use the entry, as far as that depends on no arguments.
+fn check_completion(
+    access: Option<&Arc<EntryAccess>>,
+    owner: &CompletionOwner<'_>,
+    call: &CallContext,
+) -> Result<(), Refusal> {
+    let Some(access) = rules_for(access, call) else { return Ok(()) };
+    access.check_caller(&owner.inputs.scope(owner.pack_context, Object::new(), call), call)
 }

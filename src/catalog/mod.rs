@@ -4,6 +4,8 @@
 
 pub mod listing;
 pub mod result;
+mod access;
+mod access_checks;
 mod clients;
 mod entry;
 mod inputs;
@@ -32,16 +34,19 @@ use tokio_util::sync::CancellationToken;
 use crate::action::{CallContext, ListKind, McpClient, RunPlan};
 use crate::budget::Reservation;
 use crate::diagnostic::{nearest, truncate};
+use crate::identity::AccessControl;
 use crate::redact::Redactor;
 use crate::template::{Template, UriSlot};
 use crate::world::{RedactingWorld, TracePropagation, World};
 
+use access::ensure_visible;
 use inputs::Inputs;
 use listing::{Lists, Object, ServerInfo, ToolListing};
 use result::call_result::{PromptResult, ResultBlock, ResultMessage, TaskPolicy, ToolResult};
 use result::refusal::{CallError, Refusal, RefusalKind};
 use routes::{Route, Routes};
 
+pub use access_checks::AccessRow;
 pub use build::included_files::{ReadFiles, ReadPacks, read_packs};
 pub use build::serving_checks::{AcceptError, HttpServingMode, ServingMode, SettingsAtStart, UnacceptedCatalog};
 pub use build::{BuildOutcome, build, build_for_clients};
@@ -83,6 +88,8 @@ struct ServerSettings {
     http: HttpSettings,
     limits: ServerLimits,
     trace_propagation: TracePropagation,
+    /// Who makes calls whose server does not say it: with `--caller` and in tests.
+    access: AccessControl,
     /// What of the served manifest is not an entry, with digests of what was written.
     key_digests: Vec<(String, u64)>,
     /// Partials, with digests of their texts.
@@ -260,7 +267,8 @@ impl Catalog {
         world: &Arc<dyn World>,
         memory: Arc<Reservation>,
     ) -> CallContext {
-        CallContext::new(cancel, RedactingWorld::wrap(&self.redactor, world), memory)
+        let call = CallContext::new(cancel, RedactingWorld::wrap(&self.redactor, world), memory);
+        CallContext { access: self.settings.access.clone(), ..call }
     }
 
     /// Calls a tool. Invalid arguments and failures are results for the model to read.
@@ -286,9 +294,12 @@ impl Catalog {
         Ok(result)
     }
 
-    /// Refuses a name that no tool has.
+    /// Refuses a name that no tool has. What is only seen with a role is not suggested.
     pub fn unknown_tool(&self, name: &str) -> Refusal {
-        let listed = self.tools.iter().filter(|(_, tool)| !tool.is_hidden).map(|(name, _)| name.as_str());
+        let is_public = |tool: &tool::CompiledTool| {
+            !tool.is_hidden && tool.access.as_ref().is_none_or(|access| access.roles().is_empty())
+        };
+        let listed = self.tools.iter().filter(|(_, tool)| is_public(tool)).map(|(name, _)| name.as_str());
         let near = nearest(name, listed).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         let message = format!("Unknown tool: {}{near}", truncate(name, MAX_SHOWN_NAME_CHARS));
         Refusal::new(RefusalKind::UnknownTool, message)
@@ -316,10 +327,9 @@ impl Catalog {
         arguments: Option<Object>,
         call: &CallContext,
     ) -> Result<PromptResult, CallError> {
-        let Some(prompt) = self.prompts.get(name) else {
-            let message = format!("Unknown prompt: {}", truncate(name, MAX_SHOWN_NAME_CHARS));
-            return Err(Refusal::new(RefusalKind::UnknownPrompt, message).into());
-        };
+        let prompt = self.prompts.get(name).ok_or_else(|| unknown_prompt(name))?;
+        ensure_visible(prompt.access.as_ref(), call, || unknown_prompt(name))?;
+        prompt.check_scopes(arguments.as_ref(), call)?;
         let rendered = prompt.render(arguments, self, call).await?;
         let mut messages = Vec::with_capacity(rendered.len());
         for (role, made) in rendered {
@@ -388,6 +398,12 @@ impl Catalog {
         let prompts = self.prompts.values().filter_map(|prompt| prompt.plan.as_ref());
         tools.chain(prompts).chain(self.resources.iter().filter_map(resource::CompiledResource::plan))
     }
+}
+
+/// Refuses a name that no prompt has.
+fn unknown_prompt(name: &str) -> Refusal {
+    let message = format!("Unknown prompt: {}", truncate(name, MAX_SHOWN_NAME_CHARS));
+    Refusal::new(RefusalKind::UnknownPrompt, message)
 }
 
 /// Turns a missing or compiled value inside out: `None` if it is present with errors.

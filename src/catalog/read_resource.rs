@@ -6,7 +6,9 @@ use serde_json::json;
 use crate::action::CallContext;
 use crate::diagnostic::{one_line, truncate};
 use crate::uri::check_uri;
+use crate::value_types::CacheScope;
 
+use super::access::ensure_visible;
 use super::content::block::RenderedBlock;
 use super::entry::PackContext;
 use super::listing::{ResourceInfo, ResourceListing};
@@ -36,12 +38,16 @@ impl Catalog {
     ) -> Result<ResourceResult, CallError> {
         let (resource, values) = match route {
             Some(Route::Skill(file)) => {
+                ensure_visible(file.access.as_ref(), call, || no_resource_refusal(uri))?;
+                file.check_access(&mut call.clone())?;
                 return Ok(file.read(uri, &call.budget)?);
             }
             Some(Route::Resource(nth, values)) => (self.resources.get(nth), values),
             None => (None, IndexMap::new()),
         };
         let resource = resource.ok_or_else(|| no_resource_refusal(uri))?;
+        ensure_visible(resource.access.as_ref(), call, || no_resource_refusal(uri))?;
+        resource.check_scopes(&values, call)?;
         let ReadOutcome { body, note } = resource.read(uri, values, self, call).await?;
         let contents = match body {
             ReadBody::Contents(contents) => vec![contents],
@@ -50,7 +56,8 @@ impl Catalog {
                 blocks_to_contents(uri, blocks)
             }
         };
-        Ok(ResourceResult { contents, ttl_ms: resource.ttl_ms, cache_scope: resource.cache_scope, note })
+        let cache_scope = if resource.is_private { Some(CacheScope::Private) } else { resource.cache_scope };
+        Ok(ResourceResult { contents, ttl_ms: resource.ttl_ms, cache_scope, note })
     }
 
     /// Whether a resource of a pack answers a URI.
@@ -80,7 +87,7 @@ impl Catalog {
         for block in rendered {
             match block {
                 RenderedBlock::Block(block) => blocks.push(block),
-                RenderedBlock::Link(link) => blocks.push(ResultBlock::ResourceLink(self.complete_link(*link))),
+                RenderedBlock::Link(link) => blocks.push(ResultBlock::ResourceLink(self.complete_link(*link, call))),
                 RenderedBlock::ServerResource { uri, notes } => {
                     let embedding = call.nested()?;
                     let read = Box::pin(self.read_for_pack(&uri, pack_context, &embedding)).await;
@@ -96,8 +103,8 @@ impl Catalog {
     }
 
     /// A link with what the catalog knows of the resource that it names.
-    fn complete_link(&self, link: ResourceListing) -> ResourceListing {
-        let known = match self.routes.find(&link.uri) {
+    fn complete_link(&self, link: ResourceListing, call: &CallContext) -> ResourceListing {
+        let known = match self.routes.find(&link.uri).filter(|_| self.sees_resource(&link.uri, &call.access)) {
             Some(Route::Skill(file)) => Some(file.listing.clone()),
             Some(Route::Resource(nth, values)) => {
                 self.resources.get(nth).map(|resource| resource.linked_listing(link.uri.clone(), &values))
@@ -121,7 +128,7 @@ impl Catalog {
 }
 
 /// Nothing answers what may not even be a URI.
-fn no_resource_refusal(uri: &str) -> Refusal {
+pub(super) fn no_resource_refusal(uri: &str) -> Refusal {
     match check_uri(uri) {
         Ok(()) => Refusal::not_found(uri, format!("Resource not found: {}", truncate(uri, MAX_SHOWN_URI_CHARS))),
         Err(error) => {

@@ -1,5 +1,6 @@
 //! Tests of the module: manifests built and called in memory.
 
+mod access;
 mod arguments;
 mod completion;
 mod file_reuse;
@@ -167,6 +168,7 @@ impl World for StubWorld {
             "headers": headers,
             "body": body,
             "secretBody": request.secret_body,
+            "cacheOwner": request.cache_owner,
         }));
         let headers = vec![("content-type".to_owned(), self.mime_type.to_owned())];
         let body = CapturedBytes::new(self.body.as_bytes().to_vec(), 0);

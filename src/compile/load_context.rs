@@ -58,6 +58,8 @@ pub struct LoadContext {
     pub import_count: usize,
     /// How much packs from elsewhere have with those that they import, by their keys.
     pub locked_entry_counts: HashMap<String, EntryCount>,
+    /// Whether the served manifest says who calls over HTTP, so that `scopes`, `roles` and `permit` apply there.
+    pub has_auth: bool,
     /// Whether the source of an own pack is not valid, so that it is not known which pack is meant.
     pub has_invalid_source: bool,
     /// Texts that are read instead of files.
@@ -114,6 +116,7 @@ impl LoadContext {
             // Counted before any compilation.
             import_count: _,
             locked_entry_counts: _,
+            has_auth: _,
             // It has a diagnostic.
             has_invalid_source: _,
             dependencies: LoadDependencies { files, folders, workspace },

@@ -58,6 +58,8 @@ pub struct Compiler<'a> {
     pub arguments: ArgumentScope,
     /// The paths that read outcomes, in order: each begins with `steps` or `result`.
     pub outcome_reads: Vec<Vec<String>>,
+    /// Whether a template of the entry has read who calls.
+    pub reads_caller: bool,
 }
 
 /// What is known of the arguments of an entry, by their names.
@@ -100,6 +102,7 @@ impl<'a> Compiler<'a> {
             scope_shape: ScopeShape::new(),
             arguments: ArgumentScope::default(),
             outcome_reads: Vec::new(),
+            reads_caller: false,
         }
     }
 
@@ -134,8 +137,9 @@ impl<'a> Compiler<'a> {
         result
     }
 
-    /// Records the outcomes that paths read.
-    pub fn record_outcome_reads(&mut self, paths: &[Vec<String>]) {
+    /// Records the outcomes that paths read, and whether they read who calls.
+    pub fn record_reads(&mut self, paths: &[Vec<String>]) {
+        self.reads_caller |= paths.iter().any(|path| self.scope_shape.is_of_caller(path));
         let of_outcomes = |path: &&Vec<String>| path.first().is_some_and(|head| head == "steps" || head == "result");
         self.outcome_reads.extend(paths.iter().filter(of_outcomes).cloned());
     }

@@ -34,7 +34,7 @@ impl Compiler<'_> {
                 self.check_altered(template.altered_values(), text.location, exposure);
                 self.check_compared(template.comparisons(), text.location, exposure);
                 self.warn_whole_outcomes(template.whole_outcomes(), text.location);
-                self.record_outcome_reads(template.read_paths());
+                self.record_reads(template.read_paths());
                 self.add_branches(template.branches(), text.location);
                 self.warn_helper_names(text);
                 ShellVariableContext::for_slot::<S>(exposure)

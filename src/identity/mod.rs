@@ -3,16 +3,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Who sent a request, where that is asked.
+/// Whether the rules of entries apply to a call, and whose call it is.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum AccessControl {
-    /// Nobody is asked who it is, and everybody may do everything.
+    /// Nobody says who calls: `scopes`, `roles` and `permit` do not apply.
     #[default]
     Unrestricted,
-    /// What this caller may do; `None` for nobody, who showed no token.
+    /// They apply to this caller, or to nobody, who has shown no token.
     Caller(Option<Arc<Identity>>),
 }
 
@@ -36,7 +37,7 @@ impl AccessControl {
 }
 
 /// Who calls. It is known by its issuer and id together: two issuers may give the same id.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Identity {
     /// The person or program, as its issuer names it.
@@ -47,6 +48,7 @@ pub struct Identity {
     pub client: Option<String>,
     /// The scopes that it was granted, and those that they imply.
     pub scopes: BTreeSet<String>,
+    /// Its roles.
     pub roles: BTreeSet<String>,
     /// The claims of its token.
     pub claims: Map<String, Value>,
@@ -65,7 +67,11 @@ impl Identity {
 }
 
 /// Whether a text is one scope (RFC 6749, 3.3).
-pub fn is_scope_token(text: &str) -> bool {
-    let is_scope_byte = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
+pub fn is_scope(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_scope_byte)
+}
+
+/// Whether a byte may be part of a scope.
+pub fn is_scope_byte(byte: u8) -> bool {
+    byte.is_ascii_graphic() && byte != b'"' && byte != b'\\'
 }

@@ -4,6 +4,7 @@
 //! Required fields are optional here, so that catalog/ can report a missing one at its place. What is not here: single
 //! values (value_types/) and actions (action/).
 
+mod access;
 mod argument;
 mod editor;
 mod examples;
@@ -30,6 +31,7 @@ use crate::action::Run;
 use crate::value_types::{Connection, FolderSpec, NamedMap, Sandbox, Scalar, yaml_kind_enum};
 use crate::yaml::Spanned;
 
+pub use access::AccessKeys;
 pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, CompletionMatch, MAX_ARGUMENTS};
 pub use correction::{correct_entries, correct_prompt};
 pub use examples::example_of;
@@ -42,7 +44,7 @@ pub use resource::Resource;
 pub use schema::{SCHEMA, generate_schema};
 pub use server::{Bridge, BridgeKind, BridgeMode, EnvEntry, EnvVariable, Server, ToolSearch, TraceKey};
 pub use test::{Expect, ExpectedAction, ExpectedMessage, SentParts, Test, TestCase};
-pub use tool::{Concurrency, ConcurrencyKeys, RateLimit, ResultSpec, Task, TaskSupport, Tool};
+pub use tool::{Concurrency, ConcurrencyKeys, RateLimit, RateLimitBy, ResultSpec, Task, TaskSupport, Tool};
 
 /// A folio manifest: an MCP server, written in YAML.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -393,4 +395,14 @@ pub struct Skills {
     /// similar folders, `node_modules`, `.env`, `.netrc`, `.npmrc`, `.DS_Store` and swap files.
     #[schemars(with = "String", extend("x-required" = true))]
     pub dir: Option<Spanned<String>>,
+    /// The scopes that a caller needs, all of them: `[desk.read]`. Skills are listed for callers without them,
+    /// who are told what is missing. Requires `http.auth`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub scopes: Option<Spanned<Vec<Spanned<String>>>>,
+    /// The roles of which a caller needs one: `[ops, lead]`. Others neither see the skills nor find them. Requires `http.auth`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub roles: Option<Spanned<Vec<Spanned<String>>>>,
+    /// Whether reading is permitted: exactly one `{{…}}` over `caller`, such as
+    /// `"{{eq caller.claims.team 'desk'}}"`. A claim that a caller lacks is null. Requires `http.auth`.
+    pub permit: Option<Spanned<String>>,
 }

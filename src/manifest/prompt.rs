@@ -38,6 +38,16 @@ pub struct Prompt {
     pub timeout: Option<Duration>,
     /// The output limit of the action. The default is 1MiB.
     pub max_output: Option<Size>,
+    /// The scopes that a caller needs, all of them: `[desk.write, "issue:{{id}}"]`. They are templates over the arguments. It
+    /// is listed for callers without them, who are told what is missing. Requires `http.auth`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub scopes: Option<Spanned<Vec<Spanned<String>>>>,
+    /// The roles of which a caller needs one: `[ops, lead]`. Others neither see it nor find it. Requires `http.auth`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub roles: Option<Spanned<Vec<Spanned<String>>>>,
+    /// Whether a call is permitted: exactly one `{{…}}` over the arguments and `caller`, such as
+    /// `"{{eq caller.claims.team team}}"`. A claim that a caller lacks is null. Requires `http.auth`.
+    pub permit: Option<Spanned<String>>,
     /// Icons for clients to show: `[{ src: "https://example.com/icon.png" }]`.
     pub icons: Option<Vec<Icon>>,
     /// Metadata for the client, passed through unchanged: `{ com.example/color: red }`.

@@ -51,6 +51,16 @@ pub struct Resource {
     pub timeout: Option<Duration>,
     /// The output limit of the action. The default is 1MiB.
     pub max_output: Option<Size>,
+    /// The scopes that a caller needs, all of them: `[desk.write, "issue:{{id}}"]`. They are templates over the arguments. It
+    /// is listed for callers without them, who are told what is missing. Requires `http.auth`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub scopes: Option<Spanned<Vec<Spanned<String>>>>,
+    /// The roles of which a caller needs one: `[ops, lead]`. Others neither see it nor find it. Requires `http.auth`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub roles: Option<Spanned<Vec<Spanned<String>>>>,
+    /// Whether a call is permitted: exactly one `{{…}}` over the arguments and `caller`, such as
+    /// `"{{eq caller.claims.team team}}"`. A claim that a caller lacks is null. Requires `http.auth`.
+    pub permit: Option<Spanned<String>>,
     /// Hints for the client: `{ audience: [user], priority: 0.5 }`.
     pub annotations: Option<Annotations>,
     /// Its size in bytes, if it is not a file.

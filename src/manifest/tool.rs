@@ -39,7 +39,17 @@ pub struct Tool {
     pub timeout: Option<Duration>,
     /// The output limit of one action. The default is 1MiB.
     pub max_output: Option<Size>,
-    /// The rate limit of all clients together: `{ calls: 10, per: 1m }`.
+    /// The scopes that a caller needs, all of them: `[desk.write, "issue:{{id}}"]`. They are templates over the arguments. It
+    /// is listed for callers without them, who are told what is missing. Requires `http.auth`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub scopes: Option<Spanned<Vec<Spanned<String>>>>,
+    /// The roles of which a caller needs one: `[ops, lead]`. Others neither see it nor find it. Requires `http.auth`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub roles: Option<Spanned<Vec<Spanned<String>>>>,
+    /// Whether a call is permitted: exactly one `{{…}}` over the arguments and `caller`, such as
+    /// `"{{eq caller.claims.team team}}"`. A claim that a caller lacks is null. Requires `http.auth`.
+    pub permit: Option<Spanned<String>>,
+    /// The rate limit of all clients together, or of each caller: `{ calls: 10, per: 1m, by: caller }`.
     pub rate_limit: Option<Spanned<RateLimit>>,
     /// The maximum number of concurrent calls, or `{ calls: 1, queue: 10 }` with how many more may wait.
     #[schemars(with = "Option<Concurrency>")]
@@ -112,7 +122,7 @@ pub struct ToolAnnotations {
     pub open_world_hint: Option<bool>,
 }
 
-/// A rate limit: `{ calls: 10, per: 1m }`.
+/// A rate limit: `{ calls: 10, per: 1m, by: caller }`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct RateLimit {
@@ -122,6 +132,18 @@ pub struct RateLimit {
     /// The time span.
     #[schemars(with = "Duration", extend("x-required" = true))]
     pub per: Option<Spanned<Duration>>,
+    /// Whose calls are counted together. The default is `all`.
+    pub by: Option<Spanned<RateLimitBy>>,
+}
+
+/// Whose calls a rate limit counts together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RateLimitBy {
+    /// Those of all clients.
+    All,
+    /// Those of one caller, who is known by `http.auth`.
+    Caller,
 }
 
 yaml_kind_enum! {

@@ -21,7 +21,9 @@ pub(crate) fn refusal_error(refusal: Refusal) -> ErrorData {
         | RefusalKind::UnknownPrompt
         | RefusalKind::UnknownReference
         | RefusalKind::BadArguments
-        | RefusalKind::BadUri => ErrorCode::INVALID_PARAMS,
+        | RefusalKind::BadUri
+        | RefusalKind::InsufficientScope
+        | RefusalKind::NotPermitted => ErrorCode::INVALID_PARAMS,
         // In 2026-07-28 it is -32602: see `dispatch`.
         RefusalKind::NotFound => ErrorCode::RESOURCE_NOT_FOUND,
         RefusalKind::MissingCapability => ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,

@@ -107,7 +107,10 @@ impl ConnectionHandler {
         Box::pin(async move {
             let EntryCall { target, arguments, responses, state, may_detach } = entry_call;
             let server = &request.snapshot.catalog.server().name;
-            let binding = || state_binding(&[server, target.method, target.name], arguments.as_ref());
+            let identity = request.access.identity();
+            let caller = identity.map(|identity| [&*identity.issuer, &*identity.id]).unwrap_or_default();
+            let names = [server, target.method, target.name, caller[0], caller[1]];
+            let binding = || state_binding(&names, arguments.as_ref());
             let checkpoint = match &state {
                 Some(state) => Some(Arc::new(self.open_state(state, &binding())?)),
                 None => None,
@@ -167,7 +170,7 @@ impl ConnectionHandler {
     }
 }
 
-/// The binding of a state: the server, the method and the entry by their names, and a digest of the arguments in any
+/// The binding of a state: the server, the method, the entry and the caller by their names, and a digest of the arguments in any
 /// order.
 fn state_binding(names: &[&str], arguments: Option<&Object>) -> Vec<u8> {
     let mut arguments = Value::Object(arguments.cloned().unwrap_or_default());

@@ -33,7 +33,7 @@ pub(crate) async fn call(
         return bridge::call(server, tool, params, request).await;
     }
     let name = params.name.clone();
-    let params = match tool_search::resolve(params, catalog) {
+    let params = match tool_search::resolve(params, catalog, &request.access) {
         ControlFlow::Continue(params) => params,
         ControlFlow::Break(answer) => return tool_result(answer, &name, &request.snapshot, request.version),
     };

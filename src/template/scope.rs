@@ -1,12 +1,13 @@
 //! The values in scope of a rendering.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
 use crate::budget::Budget;
+use crate::identity::Identity;
 
 use super::missing_output::{self, JSON_FIELD, MissingValue};
 use super::render::RenderError;
@@ -53,6 +54,26 @@ pub struct ScopeConstants {
     pub fixed_time: Option<FixedTime>,
 }
 
+/// The name of who calls, unless an argument has it.
+pub const CALLER: &str = "caller";
+
+/// What `caller` is.
+#[derive(Debug, Clone, Default)]
+enum CallerName {
+    /// The argument of that name, if there is one.
+    #[default]
+    Argument,
+    Nobody,
+    Known(Arc<CallerValue>),
+}
+
+/// A caller, as templates see it. Most read nothing of it.
+#[derive(Debug)]
+struct CallerValue {
+    identity: Arc<Identity>,
+    value: OnceLock<Value>,
+}
+
 /// The values in scope of one rendering. Arguments are `NAME` and `arguments.NAME`.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
@@ -66,6 +87,7 @@ pub struct Scope {
     index: Option<Value>,
     /// `typed`, what the user has typed of the argument that is completed.
     typed_text: Option<Value>,
+    caller: CallerName,
     now: Option<Timestamp>,
     budget: Budget,
     /// Whether a text of an output must not have a note at its end.
@@ -91,6 +113,7 @@ impl Scope {
             this: None,
             index: None,
             typed_text: None,
+            caller: CallerName::default(),
             now,
             budget: budget.clone(),
             refuses_notes: false,
@@ -145,6 +168,18 @@ impl Scope {
     #[must_use]
     pub fn with_typed_text(mut self, typed_text: impl Into<Value>) -> Scope {
         self.typed_text = Some(typed_text.into());
+        self
+    }
+
+    /// Sets `caller`, which is null for nobody. It hides an argument of that name.
+    #[must_use]
+    pub fn with_caller(mut self, identity: Option<&Arc<Identity>>) -> Scope {
+        self.caller = match identity {
+            Some(identity) => {
+                CallerName::Known(Arc::new(CallerValue { identity: identity.clone(), value: OnceLock::new() }))
+            }
+            None => CallerName::Nobody,
+        };
         self
     }
 
@@ -250,6 +285,10 @@ impl Scope {
             "steps" => Some(self.steps.as_deref().unwrap_or(&Value::Null)),
             "result" => Some(self.result.as_deref().unwrap_or(&Value::Null)),
             "this" => Some(self.this.as_deref().unwrap_or(&Value::Null)),
+            CALLER if !matches!(self.caller, CallerName::Argument) => Some(match &self.caller {
+                CallerName::Known(caller) => caller.value.get_or_init(|| caller.identity.to_value()),
+                CallerName::Argument | CallerName::Nobody => &Value::Null,
+            }),
             _ => {
                 let of_response = self.response.as_deref().and_then(|response| response.get(name));
                 if of_response.is_none() && name == JSON_FIELD && self.response.is_some() {

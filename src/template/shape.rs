@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::scope::reserved_name_meaning;
+use super::scope::{CALLER, reserved_name_meaning};
 
 /// The shape of a value. Every value may also be null.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -227,6 +227,36 @@ impl ScopeShape {
             fields.insert("arguments".to_owned(), Shape::Object(Arc::new(arguments)));
         }
         self
+    }
+
+    /// Adds `caller`, unless an argument has that name.
+    #[must_use]
+    pub fn with_caller(self) -> ScopeShape {
+        if self.get(CALLER).is_some() {
+            return self;
+        }
+        let texts = || Shape::list(Shape::Text);
+        self.with_name(
+            CALLER,
+            Shape::object([
+                ("id", Shape::Text),
+                ("issuer", Shape::Text),
+                ("client", Shape::Text),
+                ("scopes", texts()),
+                ("roles", texts()),
+                ("claims", Shape::Any),
+                ("headers", Shape::Any),
+            ]),
+        )
+    }
+
+    /// Whether a path leads to who calls.
+    pub fn is_of_caller(&self, path: &[String]) -> bool {
+        let is_argument = || {
+            let arguments = self.get("arguments").and_then(Shape::fields);
+            arguments.is_some_and(|arguments| arguments.contains_key(CALLER))
+        };
+        path.first().is_some_and(|head| head == CALLER) && !is_argument()
     }
 
     /// Allows others in `arguments` than were added.

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use crate::digest::Digest;
+use crate::identity::Identity;
 use crate::load::{EntryFile, LoadedPack, LoadedPacks, TestEnvironment};
 use crate::manifest::{EnvEntry, Expect, Manifest, Mock, Test, TestCase};
 use crate::spec_version::SpecVersion;
@@ -34,6 +36,8 @@ pub struct PlannedTest {
     pub(super) mocks: IndexMap<String, PlannedMock>,
     pub(super) environment: TestEnvironment,
     pub(super) is_live: bool,
+    /// Who calls, where that decides.
+    pub(super) caller: Option<Arc<Identity>>,
     pub(super) expects: Vec<Spanned<Expect>>,
     /// The digest of the test as it is written.
     pub(super) digest: u64,
@@ -188,6 +192,7 @@ impl TestPlanner<'_> {
             mocks,
             environment,
             is_live,
+            caller: case.caller.as_ref().or(self.test.caller.as_ref()).map(|caller| Arc::new(caller.value.clone())),
             digest: self.digest,
             expects: self.test.expect.iter().chain(&case.expect).cloned().collect(),
             snapshot: snapshot_path(&folder, &name),

@@ -160,7 +160,8 @@ impl TestRunner<'_> {
         let loaded = self.worlds.load(&EnvSource::Test(environment), test.is_live);
         let variables = if self.record { recording::seen_variables(&loaded, test) } else { Map::new() };
         let mut built = build(loaded);
-        let accepted = built.accept(&ServingMode::Local).map_err(|_| {
+        let serving_mode = test.caller.clone().map_or(ServingMode::Local, ServingMode::LocalCaller);
+        let accepted = built.accept(&serving_mode).map_err(|_| {
             let errors = built.report.diagnostics().iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
             let lines: String = errors.map(|error| format!("+{}\n", error.message)).collect();
             let lines = built.redactor.redact_text(&lines).into_owned();

@@ -94,6 +94,8 @@ pub struct HttpRequest {
     pub access_token: Option<AccessToken>,
     /// How old a response may be that was kept; `None` for a new one.
     pub cache: Option<Duration>,
+    /// For whom alone a response is kept, where it depends on who calls.
+    pub cache_owner: Option<String>,
     /// Whether redirects are followed. Otherwise a redirect is the response.
     pub follows_redirects: bool,
     /// Whether a text of the response becomes UTF-8. Otherwise the body has the bytes that were sent.
@@ -128,6 +130,7 @@ impl HttpRequest {
             pack: Arc::from(Path::new("")),
             access_token: None,
             cache: None,
+            cache_owner: None,
             follows_redirects: true,
             decodes_text: true,
             is_authorized: true,

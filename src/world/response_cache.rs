@@ -231,7 +231,8 @@ fn cache_key(request: &HttpRequest) -> Option<Key> {
         .collect();
     let proxy = request.proxy.as_ref().map(|proxy| proxy.url().as_str());
     let limits = (request.max_output, request.follows_redirects, &request.host_policy, (request.tls.key(), proxy));
-    Some(sha256(format!("{:?}", (&request.method, request.url.as_str(), headers, limits)).as_bytes()))
+    let seen = (&request.method, request.url.as_str(), headers, limits, &request.cache_owner);
+    Some(sha256(format!("{seen:?}").as_bytes()))
 }
 
 /// Asks for a response only if it is not `cached`, which needs a validator (RFC 9110, 13.1).
@@ -254,8 +255,8 @@ fn is_storable(response: &HttpResponse) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{CachedResponses, MAX_BYTES, MAX_RESPONSES};
-    use crate::world::{CapturedBytes, HttpResponse, ResponseSource};
+    use super::{CachedResponses, MAX_BYTES, MAX_RESPONSES, cache_key};
+    use crate::world::{CapturedBytes, HttpRequest, HttpResponse, ResponseSource};
     use std::sync::Arc;
 
     fn response(length: usize) -> Arc<HttpResponse> {
@@ -268,6 +269,17 @@ mod tests {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&number.to_be_bytes());
         key
+    }
+
+    #[test]
+    fn callers_do_not_share_what_depends_on_them() {
+        let owned_by = |owner: Option<&str>| {
+            let request = HttpRequest::new("GET", "https://api.example/".parse().unwrap());
+            cache_key(&HttpRequest { cache_owner: owner.map(str::to_owned), ..request }).unwrap()
+        };
+        assert_eq!(owned_by(Some("ada")), owned_by(Some("ada")));
+        assert_ne!(owned_by(Some("ada")), owned_by(Some("bob")));
+        assert_ne!(owned_by(Some("ada")), owned_by(None));
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod harness;
 mod doc_tables;
 
 mod archives;
+mod access;
 mod add_command;
 mod architecture;
 mod argv;

@@ -1,5 +1,6 @@
 //! The context of a call.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use super::checkpoint::Checkpoint;
 use super::client::{McpClient, NoClient};
 use super::outcome::ActionError;
 use crate::budget::{Budget, Reservation};
+use crate::identity::AccessControl;
 use crate::world::World;
 
 /// The maximum depth of nested calls.
@@ -21,6 +23,10 @@ pub struct CallContext {
     pub world: Arc<dyn World>,
     /// The client that called, where it can be asked or notified.
     pub client: Option<Arc<dyn McpClient>>,
+    /// Who calls, and whether that decides what may be done. Steps call for the same caller.
+    pub access: AccessControl,
+    /// The scopes that the request is known to need so far: where one is missing, its refusal names all.
+    pub needed_scopes: Option<Arc<BTreeSet<String>>>,
     /// The limits of the call, which its token of cancellation ends too.
     pub budget: Budget,
     /// What the request holds of the memory that all callers share.
@@ -41,6 +47,8 @@ impl CallContext {
         CallContext {
             world,
             client: None,
+            access: AccessControl::default(),
+            needed_scopes: None,
             budget: Budget::new(cancel, memory.caller()),
             memory,
             time_left: Duration::MAX,

@@ -1,5 +1,7 @@
 //! The outcome and the errors of an action.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::checkpoint::{Checkpoint, PendingQuestions};
@@ -73,6 +75,9 @@ pub enum ActionError {
     /// The client lacks required capabilities.
     #[error("{}", missing_capabilities_message(.0))]
     MissingCapabilities(Vec<ClientCapability>),
+    /// The caller lacks scopes, of all these that the request needs.
+    #[error("{message}")]
+    InsufficientScope { message: String, needed: BTreeSet<String> },
     /// The definition changed while the run waited for its client.
     #[error("the definition changed after the question was asked: call it again")]
     RunChanged,

@@ -57,6 +57,8 @@ pub struct HttpAction {
     /// How old a response may be that was kept.
     cache_lifetime: Option<std::time::Duration>,
     retry: RetryPolicy,
+    /// Whether the request depends on who calls: by its own templates, or by what earlier steps have read.
+    reads_caller: bool,
     pagination: Option<Pagination>,
     follows_redirects: bool,
     expected_statuses: Vec<StatusPattern>,
@@ -189,6 +191,7 @@ impl ActionKind for HttpAction {
             timeout: spec.timeout.as_ref().map(|timeout| timeout.to_std()),
             cache_lifetime: spec.cache.as_ref().map(|cache| cache.to_std()),
             retry: retry?,
+            reads_caller: compiler.reads_caller,
             pagination: pagination?,
             follows_redirects: spec.redirect != Some(Redirect::Manual),
             expected_statuses: expected_statuses?,

@@ -41,6 +41,8 @@ impl HttpAction {
         request.max_output = context.max_output;
         request.pack = Arc::from(context.entry.pack_folder());
         request.cache = self.cache_lifetime;
+        let caller = context.call.access.identity().filter(|_| self.reads_caller);
+        request.cache_owner = caller.map(|caller| format!("{:?}", (&caller.issuer, &caller.id)));
         request.follows_redirects = self.follows_redirects;
         request.host_policy = self.host_policy.clone();
         self.transport.add_to(&mut request);

@@ -85,6 +85,7 @@ fn is_failure_of_step(error: &ActionError) -> bool {
         | ActionError::Render(RenderError::BudgetExceeded(_))
         | ActionError::World(WorldError::Cancelled)
         | ActionError::MissingCapabilities(_)
+        | ActionError::InsufficientScope { .. }
         | ActionError::RunChanged
         | ActionError::Detached(_)
         | ActionError::InputRequired(_) => false,

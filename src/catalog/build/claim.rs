@@ -102,6 +102,7 @@ pub(super) fn start_entry<'a, 'c>(
     let is_first = claim_name(&qualified, name.location, taken, compiler.load_context);
     compiler.scope_shape = pack_build.pack_context.names.clone();
     compiler.arguments = ArgumentScope::default();
+    compiler.reads_caller = false;
     let contents_before = compiler.load_context.content_digests.len();
     let PackBuild { references, pack_context, .. } = pack_build;
     (EntryBuildContext { compiler, references, pack_context, name: qualified, contents_before }, is_first)

@@ -276,6 +276,7 @@ impl<'a> FileReader<'a> {
             let compiled = prompts.iter().map(|(name, prompt)| {
                 compiler.scope_shape = self.names.clone();
                 compiler.arguments = ArgumentScope::default();
+                compiler.reads_caller = false;
                 let qualified = self.prefix.qualify(name);
                 check_entry_name(&qualified).ok()?;
                 Some((name.clone(), Arc::new(PromptParts::build_plain(prompt, qualified, &mut compiler)?)))
@@ -300,13 +301,29 @@ fn parsed_file(entries: &EntryFile, load_context: &LoadContext) -> Option<ReadFi
 
 /// Whether a prompt is a text with arguments.
 fn is_plain_prompt(prompt: &Prompt) -> bool {
-    let Prompt { title: _, description: _, arguments, text, messages, run, timeout: _, max_output: _, icons, meta: _ } =
-        prompt;
+    let Prompt {
+        title: _,
+        description: _,
+        arguments,
+        text,
+        messages,
+        run,
+        timeout: _,
+        max_output: _,
+        scopes,
+        roles,
+        permit,
+        icons,
+        meta: _,
+    } = prompt;
     let is_text = text.as_ref().is_some_and(|text| matches!(text.value, TextOrFile::Text(_)));
     let is_simple = |argument: &Argument| argument.complete.is_none() && argument.within.is_none();
     is_text
         && messages.is_none()
         && run.is_none()
+        && scopes.is_none()
+        && roles.is_none()
+        && permit.is_none()
         && icons.is_none()
         && arguments.values().all(|argument| is_simple(argument))
 }

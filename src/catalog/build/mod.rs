@@ -9,6 +9,7 @@ pub(super) mod unused_names;
 mod claim;
 mod completion_checks;
 mod cross_checks;
+mod entry_use;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ use crate::catalog::tool::CompiledTool;
 use crate::catalog::{Catalog, ServerSettings};
 use crate::compile::{Compiler, GrantUse, LoadContext, LoadCoverage, LoadDependencies, PartKind, SandboxUse};
 use crate::diagnostic::{Code, Diagnostic, Report};
+use crate::identity::AccessControl;
 use crate::load::{EntryFile, LoadedPack, LoadedPacks};
 use crate::manifest::{Prompt, ToolSearch};
 use crate::redact::{Redactor, SECRET_PLACEHOLDER};
@@ -76,6 +78,7 @@ pub fn build(packs: impl Into<ReadPacks>) -> BuildOutcome {
 /// The same, with warnings of what these clients do not take.
 pub fn build_for_clients(packs: impl Into<ReadPacks>, clients: &[KnownClient]) -> BuildOutcome {
     let ReadPacks { loaded: LoadedPacks { mut load_context, packs, .. }, plain_files, files } = packs.into();
+    load_context.has_auth = packs.first().is_some_and(has_auth);
     let secrets = Arc::new(build_redactor(&packs, &load_context.report));
     let mut builder = CatalogBuilder { secrets: secrets.clone(), ..CatalogBuilder::default() };
     for (pack, plain_files) in packs.iter().zip(&plain_files) {
@@ -99,6 +102,11 @@ pub fn build_for_clients(packs: impl Into<ReadPacks>, clients: &[KnownClient]) -
         coverage: load_context.coverage,
         files,
     }
+}
+
+/// Whether the served manifest says who calls over HTTP.
+fn has_auth(pack: &LoadedPack) -> bool {
+    pack.manifest.http.as_ref().is_some_and(|http| http.auth.is_some())
 }
 
 /// Hides the secrets of all packs, but not in what `report` says of them.
@@ -308,7 +316,7 @@ impl CatalogBuilder {
 
     fn insert_prompt(&mut self, parts: Arc<PromptParts>, pack_context: &Arc<PackContext>) {
         let name = parts.listing.name.clone();
-        self.prompts.insert(name, CompiledPrompt { parts, pack_context: pack_context.clone() });
+        self.prompts.insert(name, CompiledPrompt::new(parts, pack_context.clone()));
     }
 
     /// Runs the checks that need all entries, and creates the catalog.
@@ -336,6 +344,7 @@ impl CatalogBuilder {
             http: http?,
             limits,
             trace_propagation: trace_propagation(served),
+            access: AccessControl::default(),
             key_digests: entry_digests::key_digests(served, load_context),
             partial_digests: entry_digests::partial_digests(packs, load_context),
         };
@@ -352,6 +361,7 @@ impl CatalogBuilder {
         let mut routes = Routes::new(pack_contexts, &self.resources, skills.finish());
         let lists = self.build_lists(listings, &routes);
         routes.add_listed(&lists.resources);
+        self.add_step_needs(&routes);
         (lists, routes)
     }
 

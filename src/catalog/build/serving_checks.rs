@@ -8,12 +8,15 @@ use crate::catalog::Catalog;
 use crate::catalog::build::BuildOutcome;
 use crate::catalog::settings::http_settings::HttpSettings;
 use crate::diagnostic::{Code, LoadPurpose};
+use crate::identity::{AccessControl, Identity};
 
 /// How a catalog will be used.
 #[derive(Debug, Clone)]
 pub enum ServingMode {
     /// Over a pipe, or by one request from the command line.
     Local,
+    /// By one request, as this caller: what entries say of callers applies.
+    LocalCaller(Arc<Identity>),
     /// Over HTTP.
     Http(HttpServingMode),
 }
@@ -68,15 +71,21 @@ impl BuildOutcome {
     /// It is refused; the current catalog stays.
     pub fn accept(&mut self, serving_mode: &ServingMode) -> Result<Arc<Catalog>, AcceptError> {
         match serving_mode {
-            ServingMode::Local => self.report.enforce(&[LoadPurpose::Use]),
+            ServingMode::Local | ServingMode::LocalCaller(_) => self.report.enforce(&[LoadPurpose::Use]),
             ServingMode::Http(_) => self.report.enforce(&[LoadPurpose::Use, LoadPurpose::Http]),
         }
         if self.report.has_errors() {
             return Err(AcceptError::Invalid);
         }
-        let UnacceptedCatalog(catalog) = self.catalog.take().ok_or(AcceptError::Invalid)?;
-        if let ServingMode::Http(http_serving_mode) = serving_mode {
-            self.check_http_serving(catalog.http_settings(), http_serving_mode)?;
+        let UnacceptedCatalog(mut catalog) = self.catalog.take().ok_or(AcceptError::Invalid)?;
+        match serving_mode {
+            ServingMode::Local => {}
+            ServingMode::LocalCaller(identity) => {
+                catalog.settings.access = AccessControl::Caller(Some(identity.clone()));
+            }
+            ServingMode::Http(http_serving_mode) => {
+                self.check_http_serving(catalog.http_settings(), http_serving_mode)?;
+            }
         }
         Ok(Arc::new(catalog))
     }

@@ -144,10 +144,8 @@ async fn run_source(
     query: CompletionQuery<'_>,
 ) -> Option<Vec<String>> {
     let budget = &query.call.budget;
-    let scope = owner
-        .pack_context
-        .scope(owner.inputs.bind_partial(query.other_arguments), budget)
-        .with_typed_text(query.typed_text);
+    let known = owner.inputs.bind_partial(query.other_arguments);
+    let scope = owner.inputs.scope(owner.pack_context, known, query.call).with_typed_text(query.typed_text);
     let running = owner.pack_context.run_plan("completion", plan, &scope, query.catalog, query.call);
     let RunOutcome { outcome, steps, .. } = running.await.ok()?;
     if outcome.failure.is_some() {

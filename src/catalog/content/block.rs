@@ -397,7 +397,7 @@ fn compile_link(
 /// The path of a list in scope, and the shape of its items.
 fn each_path(each: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<(Vec<String>, Shape)> {
     let path: Vec<String> = each.split('.').map(str::to_owned).collect();
-    compiler.record_outcome_reads(std::slice::from_ref(&path));
+    compiler.record_reads(std::slice::from_ref(&path));
     let head = path.first().cloned().unwrap_or_default();
     let mut shape = match compiler.scope_shape.get(&head) {
         Some(shape) => shape.clone(),

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::action::{CallContext, ask_roots};
 use crate::budget::{BudgetExceeded, memory_size};
+use crate::catalog::entry::PackContext;
 use crate::catalog::inputs::argument_schema::{
     DeclaredArguments, LISTED_TEXTS, compile_schema, object_schema, render_texts,
 };
@@ -23,7 +24,7 @@ use crate::compile::{Compiler, LocatedJson, shape_of};
 use crate::diagnostic::{Code, Severity};
 use crate::manifest::{Argument, Arguments, MAX_ARGUMENTS};
 use crate::schema::{Coercion, EmptyText, Schema, Violation, lint, normalize_integers, unknown_keywords};
-use crate::template::{CoverageMarker, Shape, reserved_name_meaning};
+use crate::template::{CALLER, CoverageMarker, Scope, Shape, reserved_name_meaning};
 use crate::value_types::is_identifier;
 use crate::yaml::Spanned;
 
@@ -35,6 +36,8 @@ pub(super) struct Inputs {
     confined_arguments: Vec<ConfinedArgument>,
     /// Whether arguments that are not declared are in scope too.
     allows_additional: bool,
+    /// Whether `caller` is an argument.
+    declares_caller: bool,
     /// Whether a call reached the entry, where that is recorded.
     pub(super) marker: Option<CoverageMarker>,
 }
@@ -116,6 +119,17 @@ impl Inputs {
             allows_additional,
             ..Inputs::new(schema)
         })
+    }
+
+    /// What an entry with these inputs sees in a call: who calls too, unless an argument has that name.
+    pub(super) fn scope(&self, pack_context: &PackContext, arguments: Object, call: &CallContext) -> Scope {
+        let scope = pack_context.scope(arguments, &call.budget);
+        if self.declares_caller { scope } else { scope.with_caller(call.access.identity()) }
+    }
+
+    /// Whether arguments are given that stand for other values once their paths are resolved.
+    pub(super) fn confines(&self, arguments: &Object) -> bool {
+        resolve_confined_paths::is_given(self.confined_arguments.iter(), arguments)
     }
 
     /// Whether an argument must be inside the client's roots.
@@ -202,7 +216,9 @@ impl Inputs {
     }
 
     fn new(schema: Schema) -> Inputs {
-        Inputs { schema, confined_arguments: Vec::new(), allows_additional: false, marker: None }
+        let properties = schema.json().get("properties").and_then(Value::as_object);
+        let declares_caller = properties.is_some_and(|properties| properties.contains_key(CALLER));
+        Inputs { schema, confined_arguments: Vec::new(), allows_additional: false, declares_caller, marker: None }
     }
 
     /// The same in less memory, until its first use.
@@ -422,14 +438,14 @@ pub(super) fn refuse_many_arguments(arguments: &Arguments, compiler: &mut Compil
     compiler.error(Code::TooLarge, first.location, format!("more than {MAX_ARGUMENTS} arguments"));
     // Their uses are not further errors.
     let shapes = arguments.keys().map(|name| (name.value.clone(), Shape::Any));
-    compiler.scope_shape = std::mem::take(&mut compiler.scope_shape).with_arguments(shapes);
+    compiler.scope_shape = std::mem::take(&mut compiler.scope_shape).with_arguments(shapes).with_caller();
     None
 }
 
 /// Puts the arguments that a schema describes in scope.
 fn add_to_scope(schema: &Value, compiler: &mut Compiler<'_>) {
     let shapes = properties_of(schema).map(|(name, schema)| (name.clone(), shape_of(schema)));
-    compiler.scope_shape = std::mem::take(&mut compiler.scope_shape).with_arguments(shapes);
+    compiler.scope_shape = std::mem::take(&mut compiler.scope_shape).with_arguments(shapes).with_caller();
 }
 
 /// The violations as one message.

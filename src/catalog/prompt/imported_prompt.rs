@@ -46,7 +46,7 @@ pub(in crate::catalog) fn compile_text(
             compiler.warning(Code::TooLarge, at, "text too large").consequence(Consequence::PromptSkipped);
             return None;
         };
-        compiler.record_outcome_reads(template.read_paths());
+        compiler.record_reads(template.read_paths());
         let mut plan = run.and_then(|run| run.plan);
         if let Some(plan) = &mut plan {
             plan.set_outcome_reads(&compiler.outcome_reads, pack_context.entry_digest(digest));

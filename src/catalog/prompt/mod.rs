@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::action::{CallContext, RunPlan};
 use crate::budget::Budget;
 use crate::catalog::Catalog;
+use crate::catalog::access::{EntryAccess, rules_for};
 use crate::catalog::complete::{CompletionOwner, CompletionSources, compile_sources};
 use crate::catalog::content::block::{CompiledBlock, RenderedBlock};
 use crate::catalog::entry::entry_references::ReferenceCollector;
@@ -34,6 +35,8 @@ use crate::yaml::Spanned;
 pub(super) struct CompiledPrompt {
     /// Later catalogs share it, while it is the same.
     pub(super) parts: Arc<PromptParts>,
+    /// Who may use it, with what its steps add.
+    pub(super) access: Option<Arc<EntryAccess>>,
     pub(super) pack_context: Arc<PackContext>,
 }
 
@@ -52,6 +55,9 @@ pub(super) struct PromptParts {
     pub(super) completions: CompletionSources,
     pub(super) inputs: Inputs,
     pub(super) plan: Option<RunPlan>,
+    access: Option<Arc<EntryAccess>>,
+    /// Whether its templates read who calls.
+    pub(super) reads_caller: bool,
     body: PromptBody,
     /// A digest of its source.
     pub(super) digest: u64,
@@ -97,6 +103,7 @@ impl PromptParts {
         check_icons(prompt.icons.as_deref(), prompt.location, compiler);
         let inputs = refuse_many_arguments(&prompt.arguments, compiler)
             .and_then(|()| Inputs::from_arguments(&prompt.arguments, compiler));
+        let access = EntryAccess::build(prompt, compiler);
         let title = listed_text(prompt.title.as_deref(), prompt.location, "title", compiler);
         let description = listed_text(prompt.description.as_deref(), prompt.location, "description", compiler);
         let sources = compile_sources(&prompt.arguments, inputs.as_ref(), compiler);
@@ -125,8 +132,9 @@ impl PromptParts {
             meta: prompt.meta.clone(),
         };
         let (listing, imported) = (Arc::new(listing), ImportedParts::default());
-        let inputs = inputs.compacted();
-        Some(PromptParts { listing, completions: sources?, inputs, plan, body: body?, digest, imported })
+        let (inputs, reads_caller) = (inputs.compacted(), compiler.reads_caller);
+        let (completions, access, body) = (sources?, access?, body?);
+        Some(PromptParts { listing, completions, inputs, plan, access, reads_caller, body, digest, imported })
     }
 
     /// Compiles a prompt of another program. `None` if it has errors.
@@ -155,11 +163,31 @@ impl PromptParts {
         };
         let listing = Arc::new(listing);
         let imported = ImportedParts { values: imported.values.clone(), links };
-        Some(PromptParts { listing, completions: CompletionSources::default(), inputs, plan, body, digest, imported })
+        let completions = CompletionSources::default();
+        let (access, reads_caller) = (None, false);
+        Some(PromptParts { listing, completions, inputs, plan, access, reads_caller, body, digest, imported })
     }
 }
 
 impl CompiledPrompt {
+    /// A prompt in its pack.
+    pub(super) fn new(parts: Arc<PromptParts>, pack_context: Arc<PackContext>) -> CompiledPrompt {
+        CompiledPrompt { access: parts.access.clone(), parts, pack_context }
+    }
+
+    /// Refuses a caller who lacks a scope, before anything else is said of the arguments.
+    ///
+    /// # Errors
+    /// The caller lacks one; the refusal names all that a request with these arguments needs.
+    pub(super) fn check_scopes(&self, given: Option<&Object>, call: &CallContext) -> Result<(), Refusal> {
+        let Some(access) = rules_for(self.access.as_ref(), call) else { return Ok(()) };
+        let bound = call.budget.run_sized(arguments_size(given), || self.inputs.bind_coerced(given.cloned()))?;
+        // What a path leads to is not known yet.
+        let known = bound.ok().filter(|arguments| !self.inputs.confines(arguments));
+        let scope = known.map(|arguments| self.inputs.scope(&self.pack_context, arguments, call));
+        access.check_scopes(scope.as_ref(), call).map(drop)
+    }
+
     /// Its completion sources.
     pub(super) fn completion_owner(&self) -> CompletionOwner<'_> {
         CompletionOwner { sources: &self.completions, inputs: &self.inputs, pack_context: &self.pack_context }
@@ -202,7 +230,10 @@ impl CompiledPrompt {
         let arguments = call.budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given))?;
         let (mut arguments, roots) = self.inputs.confine(arguments?, &mut call).await?;
         call.budget.run(|| add_values(&self.imported.values, &mut arguments)).flatten()?;
-        let mut scope = self.pack_context.scope(arguments, &call.budget);
+        let mut scope = self.inputs.scope(&self.pack_context, arguments, &call);
+        if let Some(access) = rules_for(self.access.as_ref(), &call) {
+            access.check(&scope, &mut call)?;
+        }
         if let Some(plan) = &self.plan {
             let running = self.pack_context.run_plan(&self.listing.name, plan, &scope, catalog, &call);
             let ended = Box::pin(running).await.map_err(|error| with_roots_checkpoint(roots, error))?;

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::catalog::access::EntryAccess;
 use crate::catalog::complete::{MAX_COMPLETED_FILES, compile_sources};
 use crate::catalog::content::blob::ByteSource;
 use crate::catalog::content::block::{listed_annotations, strip_whitespace};
@@ -39,6 +40,7 @@ impl CompiledResource {
         check_mime_type(resource.mime_type.as_ref(), compiler);
         let template = compile_uri(resource, compiler)?;
         let inputs = variable_inputs(resource, &template, compiler);
+        let access = EntryAccess::build(resource, compiler);
         let title = listed_text(resource.title.as_deref(), resource.location, "title", compiler);
         let description = listed_text(resource.description.as_deref(), resource.location, "description", compiler);
         let sources = compile_sources(&resource.arguments, inputs.as_ref(), compiler);
@@ -57,6 +59,9 @@ impl CompiledResource {
             key: name.clone(),
             completions: sources?,
             pack_context: pack_context.clone(),
+            access: access?,
+            reads_caller: compiler.reads_caller,
+            is_private: false,
             ttl_ms: resource.ttl_ms,
             cache_scope: resource.cache_scope,
             info: ResourceInfo {

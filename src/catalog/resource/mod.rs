@@ -18,10 +18,11 @@ use crate::action::{CallContext, OutcomeBody, RunPlan};
 use crate::budget::{Budget, Reservation};
 use crate::diagnostic::truncate;
 use crate::files::{mime_by_name, rfc3339};
-use crate::template::{Scope, Template, TextSlot};
+use crate::template::{Scope, Template, TextSlot, UriSlot};
 use crate::uri::UriTemplate;
 use crate::value_types::CacheScope;
 
+use super::access::{EntryAccess, rules_for};
 use super::complete::{CompletionOwner, CompletionQuery, CompletionSources, ResourceCompletion};
 use super::content::blob::CompiledBlob;
 use super::content::block::RenderedBlock;
@@ -48,6 +49,11 @@ pub(super) struct CompiledResource {
     pub(super) template: UriTemplate,
     pub(super) completions: CompletionSources,
     pub(super) pack_context: Arc<PackContext>,
+    pub(super) access: Option<Arc<EntryAccess>>,
+    /// Whether its templates read who calls.
+    pub(super) reads_caller: bool,
+    /// Whether what is read depends on who calls, by what it uses too.
+    pub(super) is_private: bool,
     pub(super) ttl_ms: Option<u64>,
     pub(super) cache_scope: Option<CacheScope>,
     pub(super) info: ResourceInfo,
@@ -106,6 +112,15 @@ impl CompiledResource {
             ResourceContent::Run(run) => Some(&run.plan),
             _ => None,
         }
+    }
+
+    /// The URIs of the resources that it embeds.
+    pub(super) fn resource_uris(&self) -> impl Iterator<Item = &Template<UriSlot>> {
+        let result = match &self.content {
+            ResourceContent::Run(run) => Some(&run.result),
+            _ => None,
+        };
+        result.into_iter().flat_map(CompiledResult::resource_uris)
     }
 
     /// Its entries in the list of resources: itself, the files of its `root`, or none for a template.
@@ -278,6 +293,39 @@ impl CompiledResource {
         }
     }
 
+    /// Refuses a caller who lacks a scope, before anything else is said of the URI.
+    ///
+    /// # Errors
+    /// The caller lacks one; the refusal names all that a read of this URI needs.
+    pub(super) fn check_scopes(&self, values: &IndexMap<String, String>, call: &CallContext) -> Result<(), Refusal> {
+        let Some(access) = rules_for(self.access.as_ref(), call) else { return Ok(()) };
+        access.check_scopes(self.known_scope(values, call).as_ref(), call).map(drop)
+    }
+
+    /// Refuses a caller who may not read a URI, as far as the URI says.
+    ///
+    /// # Errors
+    /// The caller lacks a scope, or its condition does not permit it.
+    pub(super) fn check_access(
+        &self,
+        values: &IndexMap<String, String>,
+        call: &mut CallContext,
+    ) -> Result<(), Refusal> {
+        let Some(access) = rules_for(self.access.as_ref(), call) else { return Ok(()) };
+        match self.known_scope(values, call) {
+            Some(scope) => access.check(&scope, call),
+            None => access.check_scopes(None, call).map(drop),
+        }
+    }
+
+    /// What its templates see of the values of a URI, if these fit.
+    fn known_scope(&self, values: &IndexMap<String, String>, call: &CallContext) -> Option<Scope> {
+        let given = values.iter().map(|(name, value)| (name.clone(), Value::from(value.clone()))).collect();
+        // What a path leads to is not known yet.
+        let arguments = self.inputs.bind_coerced(Some(given)).ok().filter(|given| !self.inputs.confines(given))?;
+        Some(self.inputs.scope(&self.pack_context, arguments, call))
+    }
+
     /// Reads what a URI of it names.
     ///
     /// # Errors
@@ -296,7 +344,10 @@ impl CompiledResource {
         let bound = call.budget.run_sized(uri.len(), || self.inputs.bind_coerced(Some(given)))?;
         let arguments = bound.map_err(bind_refusal)?;
         let (arguments, roots) = self.inputs.confine(arguments, &mut call).await?;
-        let scope = self.pack_context.scope(arguments, &call.budget);
+        let scope = self.inputs.scope(&self.pack_context, arguments, &call);
+        if let Some(access) = rules_for(self.access.as_ref(), &call) {
+            access.check(&scope, &mut call)?;
+        }
         if let ResourceContent::Run(run) = &self.content {
             let reading = self.run(run, scope, uri, catalog, &call).await;
             return reading.map_err(|error| with_roots_checkpoint(roots, error));

@@ -1,5 +1,7 @@
 //! Why a call has no result, and how errors of templates, budgets and actions become that.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::action::{ActionError, Checkpoint, ClientCapability, PendingQuestions};
@@ -61,6 +63,23 @@ impl Refusal {
         Refusal::new(RefusalKind::NotFound, message).with_data(json!({ "uri": truncate(uri, MAX_URI_DATA_CHARS) }))
     }
 
+    /// The caller lacks some of the scopes that the request needs.
+    pub(in crate::catalog) fn insufficient_scope(needed: &BTreeSet<String>) -> Refusal {
+        let names: Vec<String> = needed.iter().map(|scope| format!("`{scope}`")).collect();
+        let message = match needed.is_empty() {
+            true => "this needs a caller who is known".to_owned(),
+            false => format!("insufficient scope: this needs {}", names.join(", ")),
+        };
+        Refusal::new(RefusalKind::InsufficientScope, message).with_data(json!({ "requiredScopes": needed }))
+    }
+
+    /// All scopes that the request needs, where the caller lacks one of them.
+    pub fn required_scopes(&self) -> BTreeSet<String> {
+        let data = self.data.as_ref().filter(|_| self.kind == RefusalKind::InsufficientScope);
+        let scopes = data.and_then(|data| data.get("requiredScopes")).and_then(Value::as_array);
+        scopes.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
     /// Adds details for programs.
     pub fn with_data(mut self, data: Value) -> Refusal {
         self.data = Some(data);
@@ -89,6 +108,10 @@ pub enum RefusalKind {
     LimitReached,
     /// The client lacks capabilities, which are the refusal's `data` as MCP writes them.
     MissingCapability,
+    /// The caller lacks scopes: [`Refusal::required_scopes`] are all that the request needs.
+    InsufficientScope,
+    /// The caller may not do this, whatever it shows.
+    NotPermitted,
     /// The entry changed while the call waited.
     EntryChanged,
     /// The manifest refuses with its own code.
@@ -141,6 +164,7 @@ impl From<ActionError> for CallError {
             ActionError::Render(_) | ActionError::BadArgument(_) => RefusalKind::BadArguments,
             ActionError::Message { code: Some(code), .. } => RefusalKind::CustomCode(*code),
             ActionError::MissingCapabilities(_) => RefusalKind::MissingCapability,
+            ActionError::InsufficientScope { .. } => RefusalKind::InsufficientScope,
             ActionError::RunChanged => RefusalKind::EntryChanged,
             _ => RefusalKind::Internal,
         };
@@ -148,6 +172,7 @@ impl From<ActionError> for CallError {
         CallError::Refused(match failure {
             ActionError::InputRequired(pending) => return CallError::InputRequired(pending),
             ActionError::Detached(checkpoint) => return CallError::Detached(checkpoint),
+            ActionError::InsufficientScope { needed, .. } => refusal.with_data(json!({ "requiredScopes": needed })),
             ActionError::MissingCapabilities(needs) => {
                 refusal.with_data(Value::Object(ClientCapability::capabilities(&needs)))
             }
@@ -170,6 +195,9 @@ impl From<CallError> for ActionError {
             RefusalKind::MissingCapability => {
                 ActionError::MissingCapabilities(ClientCapability::from_capabilities(refusal.data.as_ref()))
             }
+            RefusalKind::InsufficientScope => {
+                ActionError::InsufficientScope { needed: refusal.required_scopes(), message: refusal.message }
+            }
             RefusalKind::CustomCode(code) => ActionError::Message { message: refusal.message, code: Some(code) },
             _ => ActionError::Message { message: refusal.message, code: None },
         }
@@ -184,6 +212,7 @@ impl RefusalKind {
             RefusalKind::Cancelled
                 | RefusalKind::EntryChanged
                 | RefusalKind::MissingCapability
+                | RefusalKind::InsufficientScope
                 | RefusalKind::CustomCode(_)
         )
     }

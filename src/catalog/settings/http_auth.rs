@@ -14,7 +14,7 @@ use crate::action::SelectExpression;
 use crate::catalog::entry::listed_text::render_at_load;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
-use crate::identity::{Identity, is_scope_token};
+use crate::identity::{Identity, is_scope};
 use crate::load::LoadedPack;
 use crate::manifest::{self, Issuers};
 use crate::value_types;
@@ -280,7 +280,7 @@ fn claim_expressions(
 /// The scopes of a list.
 fn check_scopes(scopes: &[Spanned<String>], compiler: &mut Compiler<'_>) -> Option<Vec<String>> {
     let mut is_valid = true;
-    for scope in scopes.iter().filter(|scope| !is_scope_token(scope)) {
+    for scope in scopes.iter().filter(|scope| !is_scope(scope)) {
         compiler
             .error(Code::BadValue, scope.location, format!("invalid scope `{}`", scope.value))
             .help("a scope has no spaces, quotes and backslashes, such as `desk.read`");

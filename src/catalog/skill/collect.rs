@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::catalog::access::EntryAccess;
 use crate::catalog::content::pack_file::PackFile;
 use crate::catalog::entry::PackContext;
 use crate::catalog::listing::{self, Annotations, Object, ResourceInfo};
@@ -61,6 +62,7 @@ struct SkillsDir<'a> {
     is_imported: bool,
     /// What their URIs begin with.
     uri_prefix: String,
+    access: Option<Arc<EntryAccess>>,
 }
 
 /// A file that was read.
@@ -162,7 +164,8 @@ impl SkillCollector {
             let listing = file_listing(dir, entry, content, front_matter);
             self.add_child(&dir.uri_path(folder), name, listing.clone());
             let file = PackFile { folder: dir.folder.clone(), path: PathBuf::from(&entry.path) };
-            self.files.push(SkillResource { listing, pack_context: dir.pack_context.clone(), file });
+            let (pack_context, access) = (dir.pack_context.clone(), dir.access.clone());
+            self.files.push(SkillResource { listing, pack_context, access, file });
         }
         for folder in dir.walked.folders.iter().filter(|folder| in_a_skill(&format!("{folder}/"))) {
             self.children.entry(dir.uri_path(folder)).or_default();
@@ -347,6 +350,8 @@ fn open_skills_dir<'a>(
         return None;
     };
     let walked = walk_skills(&folder, dir.location, compiler)?;
+    let names = pack_context.names.clone().with_caller();
+    let access = compiler.with_scope_shape(names, |compiler| EntryAccess::build(skills, compiler))?;
     let mut opened = SkillsDir {
         folder,
         path,
@@ -355,6 +360,7 @@ fn open_skills_dir<'a>(
         pack_context,
         is_imported: false,
         uri_prefix: String::new(),
+        access,
     };
     opened.watch(compiler);
     Some(opened)
@@ -377,7 +383,8 @@ fn open_imported_pack<'a>(
     let uri_prefix =
         names.into_iter().flatten().filter(|name| !name.is_empty()).map(|name| format!("{name}/")).collect();
     let path = PathBuf::new();
-    let mut opened = SkillsDir { folder, path, at: pack.at, walked, pack_context, is_imported: true, uri_prefix };
+    let mut opened =
+        SkillsDir { folder, path, at: pack.at, walked, pack_context, is_imported: true, uri_prefix, access: None };
     opened.watch(compiler);
     Some(opened)
 }

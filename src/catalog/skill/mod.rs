@@ -9,9 +9,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use crate::action::CallContext;
 use crate::budget::Budget;
 use crate::uri::{Router, UriTemplate};
+use crate::value_types::CacheScope;
 
+use super::access::{EntryAccess, rules_for};
 use super::content::pack_file::{self, PackFile};
 use super::entry::PackContext;
 use super::listing;
@@ -37,6 +40,7 @@ pub(super) struct SkillIndex {
 pub(super) struct SkillResource {
     pub(super) listing: listing::ResourceListing,
     pub(super) pack_context: Arc<PackContext>,
+    pub(super) access: Option<Arc<EntryAccess>>,
     file: PackFile,
 }
 
@@ -65,6 +69,24 @@ impl SkillIndex {
         self.files.get(*nth)
     }
 
+    /// The files below the folder with a URI.
+    pub(super) fn files_below<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a SkillResource> {
+        let is_below = move |file: &&SkillResource| {
+            file.listing.uri.strip_prefix(folder).is_some_and(|rest| folder.ends_with('/') || rest.starts_with('/'))
+        };
+        self.files.iter().filter(is_below)
+    }
+
+    /// Whether some are not for everybody.
+    pub(super) fn has_access(&self) -> bool {
+        self.files.iter().any(|file| file.access.is_some())
+    }
+
+    /// Whether a caller needs a role to see some of them.
+    pub(super) fn has_roles(&self) -> bool {
+        self.files.iter().filter_map(|file| file.access.as_ref()).any(|access| !access.roles().is_empty())
+    }
+
     /// The entries of the folder with a URI.
     pub(super) fn folder(&self, uri: &str) -> Option<&[listing::ResourceListing]> {
         self.folders.get(uri).map(Vec::as_slice)
@@ -72,6 +94,16 @@ impl SkillIndex {
 }
 
 impl SkillResource {
+    /// Refuses a caller who may not read it.
+    ///
+    /// # Errors
+    /// The caller lacks a scope, or its condition does not permit it.
+    pub(super) fn check_access(&self, call: &mut CallContext) -> Result<(), Refusal> {
+        let Some(access) = rules_for(self.access.as_ref(), call) else { return Ok(()) };
+        let scope = self.pack_context.scope(serde_json::Map::new(), &call.budget).with_caller(call.access.identity());
+        access.check(&scope, call)
+    }
+
     /// Reads it as it is now.
     ///
     /// # Errors
@@ -79,7 +111,8 @@ impl SkillResource {
     pub(super) fn read(&self, uri: &str, budget: &Budget) -> Result<ResourceResult, Refusal> {
         let (body, mime_type) = pack_file::read_body(self.file.at(), MAX_SKILL_BYTES, uri, budget)?;
         let one = ResultContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None };
-        Ok(ResourceResult { contents: vec![one], ..ResourceResult::default() })
+        let cache_scope = self.access.as_ref().map(|_| CacheScope::Private);
+        Ok(ResourceResult { contents: vec![one], cache_scope, ..ResourceResult::default() })
     }
 
     /// A number that changes when the file does.

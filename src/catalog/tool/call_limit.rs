@@ -2,7 +2,7 @@
 //!
 //! A call over a limit is refused, with when to retry, unless there is a queue. Limits per client are in server/.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -15,12 +15,15 @@ use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
 use crate::catalog::tool::concurrency_queue::{ConcurrencyQueue, QueuePosition};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
-use crate::manifest::{self, Concurrency, ConcurrencyKeys};
+use crate::manifest::{self, Concurrency, ConcurrencyKeys, RateLimitBy};
 use crate::world::WorldError;
 use crate::yaml::{Location, Spanned};
 
 /// How many calls are remembered at most: each takes 16 bytes.
 const MAX_RATE_CALLS: u32 = 100_000;
+
+/// With how many callers those that do not call any more are looked for.
+const MIN_SWEPT_CALLERS: usize = 64;
 
 /// How many calls may wait at most: each holds its arguments.
 const MAX_QUEUE: u32 = 1000;
@@ -39,13 +42,42 @@ pub(in crate::catalog) struct CallLimit {
 struct Rate {
     calls: u32,
     per: Duration,
+    /// Whether the calls of each caller are counted by themselves.
+    by_caller: bool,
 }
+
+/// The issuer and the id of a caller; `None` where all are counted together, and for nobody.
+type CallerKey = Option<(String, String)>;
 
 #[derive(Default)]
 struct CallUsage {
-    /// When the calls of the last while began, oldest first.
-    calls: VecDeque<Instant>,
+    calls: RecentCalls,
     queue_state: ConcurrencyQueue,
+}
+
+/// When the calls of the last while began, oldest first, by whom they are counted.
+#[derive(Default)]
+struct RecentCalls {
+    by_caller: HashMap<CallerKey, VecDeque<Instant>>,
+    /// With how many callers those are dropped that have not called for a while.
+    sweep_at: usize,
+}
+
+impl RecentCalls {
+    /// Those of one caller, as far as they are within `per`.
+    fn of(&mut self, caller: CallerKey, per: Duration, now: Instant) -> &mut VecDeque<Instant> {
+        let is_over = |began: &Instant| now.duration_since(*began) >= per;
+        if self.by_caller.len() > self.sweep_at {
+            self.by_caller.retain(|_, calls| calls.back().is_some_and(|last| !is_over(last)));
+            // So that a sweep costs each call little, however many callers there are.
+            self.sweep_at = self.by_caller.len().saturating_mul(2).max(MIN_SWEPT_CALLERS);
+        }
+        let calls = self.by_caller.entry(caller).or_default();
+        while calls.front().is_some_and(is_over) {
+            calls.pop_front();
+        }
+        calls
+    }
 }
 
 /// An admitted call.
@@ -100,7 +132,9 @@ impl CallLimit {
         call: &CallContext,
     ) -> Result<ConcurrencyPermit, CallError> {
         // A resumed call was admitted before.
-        let admission = self.acquire(name, call.checkpoint.is_none());
+        let caller = || call.access.identity().map(|caller| (caller.issuer.clone(), caller.id.clone()));
+        let caller = self.rate.as_ref().filter(|rate| rate.by_caller).and_then(|_| caller());
+        let admission = self.acquire(name, caller, call.checkpoint.is_none());
         let queued = match admission.map_err(|message| Refusal::new(RefusalKind::LimitReached, message))? {
             Admission::Running(permit) => return Ok(permit),
             Admission::Waiting(queued) => queued,
@@ -118,7 +152,7 @@ impl CallLimit {
     }
 
     /// Admits a call, or returns a message that says when to retry. A resumed call was admitted before.
-    fn acquire(&self, name: &str, is_new: bool) -> Result<Admission, String> {
+    fn acquire(&self, name: &str, caller: CallerKey, is_new: bool) -> Result<Admission, String> {
         let usage = self.usage();
         let mut current = lock(usage);
         current.queue_state.set_limit(self.max_concurrent);
@@ -127,7 +161,8 @@ impl CallLimit {
             return Err(self.refusal(name));
         }
         if let Some(rate) = self.rate.as_ref().filter(|_| is_new) {
-            rate.record_call(&mut current.calls, Instant::now()).map_err(|wait| {
+            let now = Instant::now();
+            rate.record_call(current.calls.of(caller, rate.per, now), now).map_err(|wait| {
                 format!("rate limit of `{name}` exceeded ({}); try again in {}", rate.describe(), format_wait(wait))
             })?;
         }
@@ -179,11 +214,8 @@ impl Drop for QueuedCall {
 }
 
 impl Rate {
-    /// Counts a call, or returns how long to wait.
+    /// Counts a call among those of the last while, or returns how long to wait.
     fn record_call(&self, calls: &mut VecDeque<Instant>, now: Instant) -> Result<(), Duration> {
-        while calls.front().is_some_and(|first| now.duration_since(*first) >= self.per) {
-            calls.pop_front();
-        }
         // After a reload with a lower limit there are more than it allows.
         let too_many = (calls.len() + 1).saturating_sub(self.calls as usize);
         match too_many.checked_sub(1).and_then(|last| calls.get(last)) {
@@ -196,6 +228,11 @@ impl Rate {
     }
 
     fn describe(&self) -> String {
+        let whose = if self.by_caller { " for each caller" } else { "" };
+        format!("{}{whose}", self.describe_frequency())
+    }
+
+    fn describe_frequency(&self) -> String {
         let times = if self.calls == 1 { "once".to_owned() } else { format!("{} times", self.calls) };
         match self.per.as_millis() {
             1000 => format!("{times} a second"),
@@ -266,7 +303,8 @@ fn compile_rate(limit: &Spanned<manifest::RateLimit>, compiler: &mut Compiler<'_
     if per.value.to_std().is_zero() {
         compiler.error(Code::BadValue, per.location, "invalid `per`, expected more than zero").help("such as `1m`");
     }
-    Some(Rate { calls: calls.value, per: per.value.to_std() })
+    let by_caller = limit.by.as_ref().is_some_and(|by| by.value == RateLimitBy::Caller);
+    Some(Rate { calls: calls.value, per: per.value.to_std(), by_caller })
 }
 
 fn report_zero(key: &str, at: Location, compiler: &mut Compiler<'_>) {
@@ -279,19 +317,19 @@ mod tests {
     use proptest::prelude::*;
 
     fn limit(calls: u32, per: u64, max_concurrent: Option<u32>) -> CallLimit {
-        let rate = Some(Rate { calls, per: Duration::from_secs(per) });
+        let rate = Some(Rate { calls, per: Duration::from_secs(per), by_caller: false });
         CallLimit { rate, max_concurrent, queue: 0, usage: OnceLock::new() }
     }
 
     fn permit(limit: &CallLimit) -> ConcurrencyPermit {
-        match limit.acquire("x", true).ok().unwrap() {
+        match limit.acquire("x", None, true).ok().unwrap() {
             Admission::Running(permit) => permit,
             Admission::Waiting(_) => panic!("it waits"),
         }
     }
 
     fn refusal(limit: &CallLimit) -> String {
-        limit.acquire("x", true).err().unwrap()
+        limit.acquire("x", None, true).err().unwrap()
     }
 
     #[tokio::test(start_paused = true)]
@@ -315,10 +353,30 @@ mod tests {
         permit(&limit);
         for _ in 0..9 {
             tokio::time::advance(Duration::from_millis(100)).await;
-            assert!(limit.acquire("x", true).is_err());
+            assert!(limit.acquire("x", None, true).is_err());
         }
         tokio::time::advance(Duration::from_millis(100)).await;
         permit(&limit);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn callers_are_counted_by_themselves() {
+        let limit = limit(1, 60, None);
+        let rate = Some(Rate { calls: 1, per: Duration::from_secs(60), by_caller: true });
+        let limit = CallLimit { rate, ..limit };
+        let key = |id: usize| Some(("https://id.example".to_owned(), id.to_string()));
+        for id in 0..500 {
+            assert!(limit.acquire("x", key(id), true).is_ok());
+            let refused = limit.acquire("x", key(id), true).err().unwrap();
+            assert_eq!(refused, "rate limit of `x` exceeded (once a minute for each caller); try again in 60 s");
+        }
+        tokio::time::advance(Duration::from_secs(60)).await;
+        (0..500).for_each(|id| drop(limit.acquire("x", key(id % 2), true)));
+        let kept = lock(limit.usage()).calls.by_caller.len();
+        assert!(kept <= 500, "{kept} callers are kept");
+        (1000..1600).for_each(|id| drop(limit.acquire("x", key(id), true)));
+        let kept = lock(limit.usage()).calls.by_caller.len();
+        assert!(kept <= 602, "{kept} callers are kept, of whom 500 do not call any more");
     }
 
     #[test]
@@ -362,14 +420,18 @@ mod tests {
             calls in 1_u32..5,
             gaps in proptest::collection::vec(0_u64..40, 1..60),
         ) {
-            let rate = Rate { calls, per: Duration::from_secs(60) };
+            let rate = Rate { calls, per: Duration::from_secs(60), by_caller: false };
             let mut now = Instant::now();
-            let (mut current, mut let_in) = (VecDeque::new(), Vec::new());
+            let (mut recent, mut let_in) = (RecentCalls::default(), Vec::new());
             for gap in gaps {
                 now += Duration::from_secs(gap);
-                match rate.record_call(&mut current, now) {
+                match rate.record_call(recent.of(None, rate.per, now), now) {
                     Ok(()) => let_in.push(now),
-                    Err(wait) => prop_assert!(rate.record_call(&mut current.clone(), now + wait).is_ok()),
+                    Err(wait) => {
+                        let mut later = recent.of(None, rate.per, now).clone();
+                        later.retain(|began| (now + wait).duration_since(*began) < rate.per);
+                        prop_assert!(rate.record_call(&mut later, now + wait).is_ok());
+                    }
                 }
             }
             for window in let_in.windows(calls as usize + 1) {

@@ -2,6 +2,7 @@
 
 pub(super) mod call_limit;
 pub(super) mod concurrency_queue;
+mod listed_tool;
 pub(super) mod mcp_header;
 pub(super) mod required_capabilities;
 
@@ -12,21 +13,22 @@ use serde_json::Value;
 
 use crate::action::{CallContext, OutcomeBody, RunOutcome, RunPlan};
 use crate::catalog::Catalog;
+use crate::catalog::access::{EntryAccess, ensure_visible, rules_for};
 use crate::catalog::complete::warn_of_tool_completions;
 use crate::catalog::content::block::RenderedBlock;
 use crate::catalog::content::compiled_result::{AuthorHints, CompiledResult, RenderedResult, StructuredValue};
-use crate::catalog::entry::listed_text::{listed_text, render_at_load};
 use crate::catalog::entry::{
     EntryBuildContext, PackContext, RunKeys, check_limits, entry_digest, entry_timeout, with_roots_checkpoint,
 };
 use crate::catalog::inputs::argument_schema::DeclaredArguments;
 use crate::catalog::inputs::{BindError, Inputs, arguments_size, violations_message};
-use crate::catalog::listing::icons::{check_icons, listed_icons};
+use crate::catalog::listing::icons::check_icons;
 use crate::catalog::listing::{self, Object};
 use crate::catalog::result::call_result::{BlockNotes, ResultBlock, TaskPolicy, ToolResult};
 use crate::catalog::result::media_block::{blob_block, media_block};
 use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
 use crate::catalog::tool::call_limit::CallLimit;
+use crate::catalog::tool::listed_tool::ListedTexts;
 use crate::catalog::tool::required_capabilities::RequiredCapabilities;
 use crate::compile::{Compiler, LocatedJson};
 use crate::diagnostic::{Code, FileId, Severity, quote_names, truncate};
@@ -44,6 +46,9 @@ pub(super) struct CompiledTool {
     pub(super) listing: listing::ToolListing,
     pub(super) limit: Option<CallLimit>,
     pub(super) requires: Option<RequiredCapabilities>,
+    pub(super) access: Option<Arc<EntryAccess>>,
+    /// Whether its templates read who calls.
+    pub(super) reads_caller: bool,
     pub(super) inputs: Inputs,
     output_schema: Option<Schema>,
     pub(super) plan: Option<RunPlan>,
@@ -84,6 +89,7 @@ impl CompiledTool {
         check_icons(tool.icons.as_deref(), tool.location, compiler);
         check_keys(tool, compiler);
         let inputs = compile_inputs(tool, compiler);
+        let access = EntryAccess::build(tool, compiler);
         let texts = ListedTexts::render(tool, compiler);
         let output = output_schema(tool, compiler);
         let keys = RunKeys {
@@ -111,6 +117,8 @@ impl CompiledTool {
             listing,
             limit,
             requires,
+            access: access?,
+            reads_caller: compiler.reads_caller,
             inputs,
             output_schema: output,
             plan,
@@ -138,6 +146,7 @@ impl CompiledTool {
         catalog: &Catalog,
         call: &CallContext,
     ) -> Result<ToolResult, CallError> {
+        ensure_visible(self.access.as_ref(), call, || catalog.unknown_tool(&self.listing.name))?;
         let ToolContent { content, structured, note, is_error } = match self.run(given, catalog, call).await {
             Ok(content) => content,
             Err(CallError::Refused(refusal)) if refusal.kind.is_tool_error() => return Ok(refusal.into()),
@@ -145,9 +154,26 @@ impl CompiledTool {
         };
         match catalog.resolve_blocks(content, &self.pack_context, call).await {
             Ok(content) => Ok(ToolResult { content, structured, note, is_error }),
-            Err(CallError::Refused(refusal)) if refusal.kind != RefusalKind::Cancelled => Ok(refusal.into()),
+            Err(CallError::Refused(refusal))
+                if !matches!(refusal.kind, RefusalKind::Cancelled | RefusalKind::InsufficientScope) =>
+            {
+                Ok(refusal.into())
+            }
             Err(error) => Err(error),
         }
+    }
+
+    /// Refuses a caller who lacks a scope, before anything else is said of the arguments.
+    ///
+    /// # Errors
+    /// The caller lacks one; the refusal names all that a call with these arguments needs.
+    pub(super) fn check_scopes(&self, given: Option<&Object>, call: &CallContext) -> Result<(), Refusal> {
+        let Some(access) = rules_for(self.access.as_ref(), call) else { return Ok(()) };
+        let bound = call.budget.run_sized(arguments_size(given), || self.inputs.bind(given.cloned()))?;
+        // What a path leads to is not known yet.
+        let known = bound.ok().filter(|arguments| !self.inputs.confines(arguments));
+        let scope = known.map(|arguments| self.inputs.scope(&self.pack_context, arguments, call));
+        access.check_scopes(scope.as_ref(), call).map(drop)
     }
 
     /// Runs it when a limit allows it, and makes its content.
@@ -157,6 +183,7 @@ impl CompiledTool {
         catalog: &Catalog,
         call: &CallContext,
     ) -> Result<ToolContent, CallError> {
+        self.check_scopes(given.as_ref(), call)?;
         let name = &self.listing.name;
         if let Some(requires) = &self.requires {
             requires.check_client(name, call.client())?;
@@ -164,6 +191,11 @@ impl CompiledTool {
         let mut call = call.enter(entry_timeout(self.plan.as_ref()));
         let bound = call.budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given))?;
         let arguments = bound.inspect_err(|error| self.log_undeclared_arguments(error))?;
+        // A path may yet turn out to be another one, and what is done with is what counts.
+        let has_paths = self.inputs.confines(&arguments);
+        if let Some(access) = rules_for(self.access.as_ref(), &call).filter(|_| !has_paths) {
+            access.check(&self.inputs.scope(&self.pack_context, arguments.clone(), &call), &mut call)?;
+        }
         let began = Instant::now();
         let _permit = match &self.limit {
             Some(limit) => Some(limit.admit(name, &call).await?),
@@ -173,7 +205,10 @@ impl CompiledTool {
             call.time_left = call.time_left.saturating_sub(began.elapsed());
         }
         let (arguments, roots) = self.inputs.confine(arguments, &mut call).await?;
-        let scope = self.pack_context.scope(arguments, &call.budget);
+        let scope = self.inputs.scope(&self.pack_context, arguments, &call);
+        if let Some(access) = rules_for(self.access.as_ref(), &call).filter(|_| has_paths) {
+            access.check(&scope, &mut call)?;
+        }
         let Some(plan) = &self.plan else {
             call.ensure_not_resumed()?;
             let author = AuthorHints { world: &*call.world, entry_name: name };
@@ -465,49 +500,4 @@ fn wants_json(tool: &manifest::Tool) -> bool {
     let has_select_or_text =
         |result: &manifest::ResultSpec| result.structured_content.is_some() && result.select.is_none();
     tool.output_schema.is_some() && !tool.result.as_ref().is_some_and(|result| has_select_or_text(result))
-}
-
-/// The texts of a tool that clients list.
-struct ListedTexts {
-    title: Option<String>,
-    description: Option<String>,
-    /// The title among its hints.
-    annotations_title: Option<String>,
-}
-
-impl ListedTexts {
-    fn render(tool: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> ListedTexts {
-        let hint = tool.annotations.as_ref().and_then(|hints| hints.title.as_deref());
-        ListedTexts {
-            title: listed_text(tool.title.as_deref(), tool.location, "title", compiler),
-            description: tool.description.as_ref().and_then(|text| render_at_load(text, compiler)),
-            annotations_title: listed_text(hint, tool.location, "annotations/title", compiler),
-        }
-    }
-    /// A tool as clients see it.
-    fn into_listing(
-        self,
-        name: String,
-        tool: &manifest::Tool,
-        inputs: &Inputs,
-        output: Option<&Schema>,
-    ) -> listing::ToolListing {
-        let annotations = tool.annotations.as_ref().map(|hints| listing::ListedToolAnnotations {
-            title: self.annotations_title,
-            read_only_hint: hints.read_only_hint,
-            destructive_hint: hints.destructive_hint,
-            idempotent_hint: hints.idempotent_hint,
-            open_world_hint: hints.open_world_hint,
-        });
-        listing::ToolListing {
-            name,
-            title: self.title,
-            description: self.description,
-            input_schema: Arc::new(inputs.schema().clone()),
-            output_schema: output.map(|schema| Arc::new(schema.json().clone())),
-            annotations,
-            icons: listed_icons(tool.icons.as_deref()),
-            meta: tool.meta.clone(),
-        }
-    }
 }

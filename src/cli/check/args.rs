@@ -16,6 +16,7 @@ Examples:
   folio check desk packs/*                check several folders
   folio check --fix                       apply the fixes that are certain; --diff shows them
   folio check --clients all               also warn of what clients refuse, cut or do not show
+  folio check --access                    also print who may use what
   folio check - --stdin-path folio.yaml   check a text on stdin instead of a file, as editors do
 
 The comment `# folio: allow CODE` silences a warning: on its line, on the line after it, or in the whole file \
@@ -64,6 +65,9 @@ pub struct CheckArgs {
     /// Also print what each program with a `sandbox` may reach
     #[arg(short, long, conflicts_with = "format")]
     pub verbose: bool,
+    /// Also print who may use what: the scopes, roles and conditions of each entry, and the scopes that its steps add
+    #[arg(long, conflicts_with_all = ["watch", "diff"])]
+    pub access: bool,
     /// The folder of `{{workspace}}` [env: FOLIO_WORKSPACE] [default: the current folder]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub workspace: Option<PathBuf>,

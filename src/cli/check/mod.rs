@@ -1,5 +1,6 @@
 //! `folio check`.
 
+mod access_listing;
 mod args;
 pub(super) mod explain;
 mod fix;
@@ -19,6 +20,7 @@ use crate::compile::{FileBuffers, LoadDependencies};
 use crate::diagnostic::{Format, Report, render, sanitize};
 use crate::load::{EnvSource, ManifestLocation, load_buffers};
 use crate::redact::Redactor;
+use access_listing::ManifestAccess;
 use sandbox_listing::list_sandboxes;
 
 pub(crate) use args::{CheckArgs, ExplainArgs, SCHEMA_HELP};
@@ -67,10 +69,14 @@ struct CheckOutcome {
     dependencies: LoadDependencies,
     /// What the sandboxes allow.
     sandboxes: String,
+    /// Who may use what, for each manifest without errors.
+    access: Vec<ManifestAccess>,
 }
 
 impl ManifestCheck {
     fn new(arguments: &CheckArgs, output: &Output) -> anyhow::Result<ManifestCheck> {
+        let shows_access = matches!(arguments.format, Format::Text | Format::Json);
+        anyhow::ensure!(!arguments.access || shows_access, "`--access` needs `--format text` or `--format json`");
         let is_named =
             |client: &KnownClient| arguments.clients.iter().any(|name| name == "all" || name == client.name());
         let mut check = ManifestCheck {
@@ -109,12 +115,16 @@ impl ManifestCheck {
             report: Report::default(),
             dependencies: LoadDependencies::default(),
             sandboxes: String::new(),
+            access: Vec::new(),
         };
         let mut redactors = Vec::new();
         for location in &self.locations {
             let built = build_for_clients(load_buffers(location, &self.environment, &self.buffers), &self.clients);
             if self.arguments.verbose {
                 checked.sandboxes.push_str(&list_sandboxes(&built));
+            }
+            if self.arguments.access {
+                checked.access.extend(ManifestAccess::of(&built));
             }
             checked.dependencies.files.extend(built.dependencies.files);
             checked.dependencies.folders.extend(built.dependencies.folders);
@@ -129,8 +139,18 @@ impl ManifestCheck {
     /// Prints the report, and returns whether it is good.
     fn print(&self, checked: &CheckOutcome) -> anyhow::Result<Exit> {
         let (output, arguments) = (&self.output, &self.arguments);
-        output.print(&render(&checked.report, arguments.format, output.style()))?;
+        let report = render(&checked.report, arguments.format, output.style());
+        output.print(&match (arguments.access, arguments.format) {
+            (true, Format::Json) => {
+                let access = serde_json::to_string_pretty(&checked.access)?;
+                format!("{{ \"diagnostics\": {}, \"access\": {access} }}\n", report.trim_end())
+            }
+            _ => report,
+        })?;
         output.print(&checked.sandboxes)?;
+        if arguments.format == Format::Text {
+            checked.access.iter().try_for_each(|access| output.print(&access.to_text()))?;
+        }
         if let (Format::Text, Some(workspace)) = (arguments.format, &checked.dependencies.workspace) {
             output.print(&format!("workspace: {}\n", sanitize(&workspace.to_string_lossy())))?;
         }

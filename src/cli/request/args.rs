@@ -28,6 +28,7 @@ const CALL_HELP: &str = "\
 Examples:
   folio call search pattern=TODO ignoreCase=true
   folio call label id=7 'labels=[\"bug\",\"ui\"]' -f ~/desk
+  folio call close id=7 --caller ada.yaml as a caller of these scopes and roles
   folio call deploy --args deploy.yaml --answer confirm.sure=true
                                           arguments from a file, and an answer to the question that the tool asks
 
@@ -81,6 +82,10 @@ pub struct RequestArgs {
     /// Read arguments from a file, an object in JSON or YAML; `-` for stdin. Those on the command line override them
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub args: Option<PathBuf>,
+    /// Call as this caller, an object in JSON or YAML with `id issuer client scopes roles claims`, to whom `scopes`, `roles`
+    /// and `permit` apply. Without it they do not
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub caller: Option<PathBuf>,
     /// Answer a question that the call asks: KEY.FIELD=VALUE for a field of its form, or KEY=decline or KEY=cancel;
     /// KEY=accept for a page, KEY=TEXT for what the client's model is asked. Repeat it for others
     #[arg(long = "answer", value_name = "KEY.FIELD=VALUE")]

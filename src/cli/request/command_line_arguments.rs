@@ -1,16 +1,14 @@
 //! The arguments on the command line: `NAME=VALUE`, and `--args` below them.
 
-use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::bail;
 use serde_json::{Map, Value};
 
 use super::argument_pairs::ArgumentPairs;
 use super::entry_kind::EntryKind;
+use super::value_file::{read_document, source_name};
 use crate::cli::Output;
-use crate::diagnostic::Report;
-use crate::yaml;
 
 /// What was written, before the manifest is loaded.
 #[derive(Clone)]
@@ -47,21 +45,9 @@ impl CommandLineArguments {
 
 /// An object in JSON or YAML.
 fn read_object(path: &Path, output: &Output) -> anyhow::Result<Map<String, Value>> {
-    let source_name = if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() };
-    let mut bytes = Vec::new();
-    let read = match path == Path::new("-") {
-        true => std::io::stdin().read_to_end(&mut bytes).map(|_| ()),
-        false => std::fs::read(path).map(|read| bytes = read),
-    };
-    read.with_context(|| format!("cannot read `--args` from `{source_name}`"))?;
-    let mut report = Report::default();
-    let parsed = yaml::decode(&bytes, &source_name, &mut report).and_then(|file| yaml::parse(file, &mut report));
-    let document = parsed.filter(|_| !report.has_errors()).ok_or_else(|| {
-        output.eprint_report(&report);
-        anyhow!("invalid `--args`: `{source_name}` is neither JSON nor YAML")
-    })?;
+    let document = read_document(path, "--args", output)?;
     match document.json(document.root()) {
         Value::Object(arguments) => Ok(arguments),
-        _ => bail!("invalid `--args`, expected an object of arguments in `{source_name}`"),
+        _ => bail!("invalid `--args`, expected an object of arguments in `{}`", source_name(path)),
     }
 }

@@ -14,7 +14,7 @@ use super::args::GetArgs;
 use super::command_line_arguments::CommandLineArguments;
 use super::get::{print_messages, request};
 use super::{UnsentRequestError, print_refusal};
-use crate::catalog::{BuildOutcome, ServingMode};
+use crate::catalog::BuildOutcome;
 use crate::cli::manifest::load_and_build;
 use crate::cli::process::build_runtime;
 use crate::cli::terminal::Terminal;
@@ -91,11 +91,11 @@ impl PromptReload {
 
     /// Renders the prompt and prints it, or why there is none.
     fn render(&mut self, mut built: BuildOutcome, terminal: Option<&Terminal<'_>>) -> anyhow::Result<Exit> {
-        let Ok(catalog) = built.accept(&ServingMode::Local) else {
+        let request = request(&self.arguments, &self.output);
+        let Ok(catalog) = built.accept(&request.serving_mode()?) else {
             self.output.eprint_report(&built.report);
             return Ok(Exit::Failure);
         };
-        let request = request(&self.arguments, &self.output);
         if let Some(given) = self.unresolved_arguments.take() {
             match request.arguments(&catalog, given.clone(), terminal) {
                 Ok(filled) => self.all_arguments = Some(filled),

@@ -17,6 +17,7 @@ mod questions;
 pub(super) mod read;
 mod result_text;
 mod terminal_answers;
+mod value_file;
 
 use std::sync::Arc;
 
@@ -40,6 +41,7 @@ use command_line_arguments::CommandLineArguments;
 use missing_arguments::EntryArguments;
 use preset_answers::PresetAnswers;
 use questions::{answer_question, client_capabilities, unanswered_error};
+use value_file::read_caller;
 
 pub(crate) use answer_pair::AnswerPair;
 pub(crate) use args::{CallArgs, GetArgs, ListArgs, ReadArgs};
@@ -68,13 +70,14 @@ impl Request<'_> {
     /// Sends it, and prints the result, with `print` unless as JSON.
     fn run(&self, print: impl FnOnce(&Value, &Output) -> anyhow::Result<Exit>) -> anyhow::Result<Exit> {
         let given = self.read_arguments()?;
+        let serving_mode = self.serving_mode()?;
         let location = ManifestLocation::resolve(&self.options.file)?;
         let mut built = match (self.options.dry_run, self.kind) {
             (true, _) => build_loaded(load_without_commands(&location), self.output),
             (false, EntryKind::Prompt) => load_and_build(&location, self.output),
             (false, _) => build_loaded(load_with_commands(&location, &EnvSource::Process)?, self.output),
         };
-        let Ok(catalog) = built.accept(&ServingMode::Local) else {
+        let Ok(catalog) = built.accept(&serving_mode) else {
             self.output.eprint_report(&built.report);
             return Ok(Exit::Failure);
         };
@@ -106,6 +109,12 @@ impl Request<'_> {
         }
         self.output.print(&format!("{}\n", serde_json::to_string_pretty(result)?))?;
         Ok(if result.get("isError") == Some(&Value::Bool(true)) { Exit::Failure } else { Exit::Success })
+    }
+
+    /// As whom it is sent.
+    fn serving_mode(&self) -> anyhow::Result<ServingMode> {
+        let caller = self.options.caller.as_deref().map(|path| read_caller(path, self.output)).transpose()?;
+        Ok(caller.map_or(ServingMode::Local, |caller| ServingMode::LocalCaller(Arc::new(caller))))
     }
 
     /// Reads what the command line says, before anything is loaded.

@@ -160,7 +160,7 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
             let options = http_options(arguments, endpoint, settings);
             Some(bind(options, dev.is_some() && is_default).await?)
         }
-        ServingMode::Local => None,
+        ServingMode::Local | ServingMode::LocalCaller(_) => None,
     };
     stop_on_signals(stop.clone())?;
     if dev.is_some() && io::stdin().is_terminal() {

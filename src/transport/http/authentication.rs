@@ -1,6 +1,7 @@
 //! Asks who sends a request, and says what is wanted of one that may not (RFC 6750, RFC 9728).
 
 use std::{
+    collections::BTreeSet,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -41,7 +42,8 @@ pub(super) struct Sender {
 pub(super) enum AuthDenial {
     /// The one token that all callers share is missing or wrong.
     SharedToken,
-    MissingToken,
+    /// There is none. The request needs these scopes.
+    MissingToken(Vec<String>),
     /// For this reason.
     InvalidToken(&'static str),
     /// The request needs these scopes, all of them.
@@ -66,7 +68,7 @@ impl Authentication {
         let Some(settings) = &catalog.http_settings().auth else { return Ok(Sender::default()) };
         let Some(token) = bearer_token(headers)? else {
             let nobody = Sender { access: AccessControl::Caller(None), expires_at: None };
-            return if settings.optional { Ok(nobody) } else { Err(AuthDenial::MissingToken) };
+            return if settings.optional { Ok(nobody) } else { Err(AuthDenial::MissingToken(settings.scopes.clone())) };
         };
         let verified = self.authenticator.verify(token, settings, self.resource(catalog)).await;
         let verified = verified.map_err(|error| match error {
@@ -107,25 +109,37 @@ impl Authentication {
         Some(json_response(StatusCode::OK, metadata.to_string().into()))
     }
 
+    /// Why a request is refused that needs these scopes, beside those that every request needs.
+    pub(super) fn scope_denial(
+        &self,
+        needed: BTreeSet<String>,
+        access: &AccessControl,
+        catalog: &Catalog,
+    ) -> AuthDenial {
+        let of_all = catalog.http_settings().auth.iter().flat_map(|settings| settings.scopes.clone());
+        let scopes = of_all.chain(needed).collect::<BTreeSet<_>>().into_iter().collect();
+        if access.identity().is_some() {
+            AuthDenial::InsufficientScope(scopes)
+        } else {
+            AuthDenial::MissingToken(scopes)
+        }
+    }
+
     /// The answer to who is not let in.
     pub(super) fn denied_response(&self, denial: &AuthDenial, catalog: &Catalog) -> Response {
-        let (status, words) = match denial {
+        let words = match denial {
             AuthDenial::SharedToken => return denied_response(&AccessDenial::Token),
-            AuthDenial::MissingToken => {
-                (StatusCode::UNAUTHORIZED, "missing token; send `Authorization: Bearer …`\n".to_owned())
-            }
-            AuthDenial::InvalidToken(reason) => (StatusCode::UNAUTHORIZED, format!("invalid token: {reason}\n")),
+            AuthDenial::MissingToken(_) => "missing token; send `Authorization: Bearer …`\n".to_owned(),
+            AuthDenial::InvalidToken(reason) => format!("invalid token: {reason}\n"),
             AuthDenial::InsufficientScope(scopes) => {
-                (StatusCode::FORBIDDEN, format!("insufficient scope: the request needs `{}`\n", scopes.join(" ")))
+                format!("insufficient scope: the request needs `{}`\n", scopes.join(" "))
             }
-            AuthDenial::IssuerUnavailable => {
-                let mut response =
-                    text_response(StatusCode::SERVICE_UNAVAILABLE, "the issuer of the token is not available\n");
-                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
-                return response;
-            }
+            AuthDenial::IssuerUnavailable => "the issuer of the token is not available\n".to_owned(),
         };
-        let mut response = text_response(status, words);
+        let mut response = text_response(denial.status(), words);
+        if *denial == AuthDenial::IssuerUnavailable {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
+        }
         self.add_challenge(response.headers_mut(), denial, catalog);
         response
     }
@@ -134,7 +148,7 @@ impl Authentication {
     pub(super) fn add_challenge(&self, headers: &mut HeaderMap, denial: &AuthDenial, catalog: &Catalog) {
         let Some(settings) = &catalog.http_settings().auth else { return };
         let (error, description, scopes) = match denial {
-            AuthDenial::MissingToken => (None, None, &settings.scopes),
+            AuthDenial::MissingToken(scopes) => (None, None, scopes),
             AuthDenial::InvalidToken(reason) => (Some("invalid_token"), Some(*reason), &settings.scopes),
             AuthDenial::InsufficientScope(scopes) => (Some("insufficient_scope"), None, scopes),
             AuthDenial::SharedToken | AuthDenial::IssuerUnavailable => return,
@@ -159,6 +173,18 @@ impl Authentication {
         let path = format!("{METADATA_PATH}{}", url.path().trim_end_matches('/'));
         url.set_path(&path);
         Some(url.into())
+    }
+}
+
+impl AuthDenial {
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            AuthDenial::SharedToken | AuthDenial::MissingToken(_) | AuthDenial::InvalidToken(_) => {
+                StatusCode::UNAUTHORIZED
+            }
+            AuthDenial::InsufficientScope(_) => StatusCode::FORBIDDEN,
+            AuthDenial::IssuerUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        }
     }
 }
 

@@ -14,8 +14,8 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 use crate::catalog::{HttpAccess, TokenDigest};
 use crate::dev_page::{CONTENT_SECURITY_POLICY, DevPageEventReader, DevPageEvents, DevPageFile, PAGE_FILES};
 
-use super::{HttpServer, event_stream::StreamKind};
 use super::response::{build_response, text_response};
+use super::{HttpServer, event_stream::StreamKind};
 
 /// Where the events are.
 pub(super) const EVENTS_PATH: &str = "/events";

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::{
     budget::{Caller, Reservation, block_if_large},
     diagnostic::{bytes_without_byte_order_mark, truncate},
-    server::{Method, params_error, stated_version},
+    server::{Method, OutgoingMessage, params_error, refusal_error, stated_version},
     spec_version::SpecVersion,
     transport::{
         batch,
@@ -59,6 +59,9 @@ pub(super) async fn handle_post(
     let read = block_if_large(bytes.len() as u64, || read_message(&normalize(bytes), &parts.headers, accepted));
     let Some(message) = read? else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
     let post = Post { http_server, headers: &parts.headers, accepted, sender, reservation: reservation.clone() };
+    if let Some(refused) = post.refuse_missing_scopes(&message) {
+        return Ok(refused);
+    }
     let mut response = match (post.check_version(&message)?, session) {
         (false, _) => post.answer_single(message).await?,
         (true, Some(session)) => post.answer_in_session(message, &session).await?,
@@ -139,6 +142,19 @@ pub(super) struct Post<'a> {
 }
 
 impl Post<'_> {
+    /// The answer to a request whose sender lacks scopes for it: it says which are needed (RFC 6750, 3.1).
+    fn refuse_missing_scopes(&self, message: &Incoming) -> Option<Response> {
+        let Incoming::Request(id, request) = message else { return None };
+        let shared_server = self.http_server.sessions.shared_server();
+        let refusal = shared_server.check_scopes(request, &self.sender.access, &self.reservation).err()?;
+        let (catalog, authentication) = (shared_server.catalog(), &self.http_server.authentication);
+        let denial = authentication.scope_denial(refusal.required_scopes(), &self.sender.access, &catalog);
+        let error = OutgoingMessage::error(Some(id.clone()), &refusal_error(refusal));
+        let mut response = json_response(denial.status(), error.redact(shared_server.redactors()).json);
+        authentication.add_challenge(response.headers_mut(), &denial, &catalog);
+        Some(response)
+    }
+
     /// Answers a message of a version with sessions that is in none.
     async fn answer_without_session(self, message: Incoming) -> Result<Response, RefusedRequest> {
         if self.headers.contains_key(SESSION_ID_HEADER) {
