@@ -1,5 +1,6 @@
 //! The keys of an issuer through time, and what it says of itself.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,8 +12,9 @@ use super::AuthError;
 use super::issuer_keys::IssuerKeys;
 use super::jwk::{Algorithm, VerificationKey};
 use super::jwt::JwtHeader;
-use crate::catalog::Catalog;
-use crate::server::testing::build_catalog;
+use crate::catalog::{Catalog, ServingMode, build};
+use crate::files::Folder;
+use crate::load::{ManifestLocation, load};
 use crate::world::{
     CapturedBytes, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, ResponseSource, World, WorldError,
 };
@@ -72,9 +74,11 @@ fn jwk(id: &str) -> Value {
 }
 
 fn catalog(auth: &str) -> Arc<Catalog> {
-    build_catalog(&format!(
-        "folio: 1\nserver: {{ name: a }}\nhttp: {{ publicUrl: 'https://a.example/mcp', auth: {auth} }}\n"
-    ))
+    let manifest =
+        format!("folio: 1\nserver: {{ name: a }}\nhttp: {{ publicUrl: 'https://a.example/mcp', auth: {auth} }}\n");
+    let files = BTreeMap::from([("folio.yaml".to_owned(), manifest.into_bytes())]);
+    let mut built = build(load(&ManifestLocation::in_memory(Folder::in_memory(files)), &BTreeMap::new()));
+    built.accept(&ServingMode::Local).unwrap_or_else(|_| panic!("{:#?}", built.report.diagnostics()))
 }
 
 const AUTH: &str = "{ issuer: 'https://id.example/t' }";

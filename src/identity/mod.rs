@@ -46,11 +46,11 @@ pub struct Identity {
     pub issuer: String,
     /// The client that the token was issued to.
     pub client: Option<String>,
-    /// The scopes that it was granted, and those that they imply.
+    /// The scopes that it was granted, and those that they imply: `[desk.use]`.
     pub scopes: BTreeSet<String>,
-    /// Its roles.
+    /// Its roles: `[ops]`.
     pub roles: BTreeSet<String>,
-    /// The claims of its token.
+    /// The claims of its token: `{ team: red }`.
     pub claims: Map<String, Value>,
 }
 

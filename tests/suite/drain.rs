@@ -86,3 +86,21 @@ fn calls_that_do_not_end_are_cancelled_with_an_answer() {
         assert_eq!(server.wait_for_exit(TEST_TIMEOUT).unwrap().code(), Some(0));
     }
 }
+
+#[test]
+fn service_manager_is_told_of_the_start_and_the_end() {
+    let folder = TestFolder::with_manifest(DESK);
+    let path = folder.join("notify");
+    let socket = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
+    let next = || {
+        let mut state = [0; 64];
+        let length = socket.recv(&mut state).unwrap();
+        String::from_utf8_lossy(&state[..length]).into_owned()
+    };
+    let server = folder.serve_command().env("NOTIFY_SOCKET", path.to_str().unwrap()).http();
+    assert_eq!(next(), "READY=1");
+    server.session("2025-11-25").round_trip();
+    server.signal("TERM");
+    assert_eq!(next(), "STOPPING=1");
+}

@@ -6,6 +6,7 @@ mod dev_session;
 pub(super) mod health;
 mod listen_address;
 mod manifest_reload;
+mod service_manager;
 mod state_keys;
 
 use std::fs;
@@ -177,6 +178,12 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
     match bound {
         Some(bound) => {
             eprint_addresses(&bound, dev.is_none(), output);
+            service_manager::notify_service_manager("READY=1");
+            let stopping = stop.clone();
+            tokio::spawn(async move {
+                stopping.cancelled().await;
+                service_manager::notify_service_manager("STOPPING=1");
+            });
             bound.serve(&shared_server, stop.clone(), stop_now).await;
         }
         None => {
