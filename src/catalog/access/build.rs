@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{EntryAccess, NeededScope, is_scope, is_scope_byte};
+use super::{EntryAccess, NeededScope};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, LoadPurpose};
+use crate::identity::{is_scope, is_scope_byte};
 use crate::manifest::AccessKeys;
 use crate::template::{Template, TemplatePart, TextSlot};
 use crate::yaml::{Location, Spanned};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::result::refusal::{Refusal, RefusalKind};
 use crate::action::CallContext;
-use crate::identity::{AccessControl, Identity};
+use crate::identity::{AccessControl, Identity, is_scope};
 use crate::template::{ConditionSlot, RenderError, Scope, Template, TextSlot};
 
 /// The longest scope that a value may make: it is sent in a header.
@@ -206,13 +206,4 @@ fn render_scope(template: &Template<TextSlot>, scope: &Scope) -> Result<String, 
         template.source()
     );
     Err(Refusal::new(RefusalKind::BadArguments, message))
-}
-
-/// Whether a text is a scope (RFC 6749, 3.3).
-fn is_scope(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(is_scope_byte)
-}
-
-fn is_scope_byte(byte: u8) -> bool {
-    matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e)
 }

@@ -1,0 +1,77 @@
+//! Who calls, as a verified token says.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Whether the rules of entries apply to a call, and whose call it is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum AccessControl {
+    /// Nobody says who calls: `scopes`, `roles` and `permit` do not apply.
+    #[default]
+    Unrestricted,
+    /// They apply to this caller, or to nobody, who has shown no token.
+    Caller(Option<Arc<Identity>>),
+}
+
+impl AccessControl {
+    /// Who it is, if that is known.
+    pub fn identity(&self) -> Option<&Arc<Identity>> {
+        match self {
+            AccessControl::Caller(identity) => identity.as_ref(),
+            AccessControl::Unrestricted => None,
+        }
+    }
+
+    /// Whether both are the same caller, or both nobody.
+    pub fn is_same_caller(&self, other: &AccessControl) -> bool {
+        match (self.identity(), other.identity()) {
+            (Some(one), Some(other)) => one.is_same_caller(other),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Who calls. It is known by its issuer and id together: two issuers may give the same id.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Identity {
+    /// The person or program, as its issuer names it.
+    pub id: String,
+    /// Who issued its token; empty for one that the manifest lists.
+    pub issuer: String,
+    /// The client that the token was issued to.
+    pub client: Option<String>,
+    /// The scopes that it was granted, and those that they imply: `[desk.write]`.
+    pub scopes: BTreeSet<String>,
+    /// Its roles: `[ops, lead]`.
+    pub roles: BTreeSet<String>,
+    /// The claims of its token: `{ team: desk }`.
+    pub claims: Map<String, Value>,
+}
+
+impl Identity {
+    /// Whether both are the same caller, whatever token each showed.
+    pub fn is_same_caller(&self, other: &Identity) -> bool {
+        self.issuer == other.issuer && self.id == other.id
+    }
+
+    /// What templates see as `caller`.
+    pub fn to_value(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+/// Whether a text is one scope (RFC 6749, 3.3).
+pub fn is_scope(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(is_scope_byte)
+}
+
+/// Whether a byte may be part of a scope.
+pub fn is_scope_byte(byte: u8) -> bool {
+    byte.is_ascii_graphic() && byte != b'"' && byte != b'\\'
+}
