@@ -53,6 +53,7 @@ mod pack_source;
 mod load;
 mod catalog;
 mod reload;
+mod auth;
 mod server;
 mod dev_page;
 mod transport;

@@ -246,10 +246,15 @@ macro_rules! actions {
                 match self { $(Action::$variant(action) => action.client_use(),)+ }
             }
 
-            /// Runs it.
+            /// Runs it. What its templates and programs wrote ends with it, and its outcome is held until the call ends.
             pub async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
+                let scope = context.scope.nested();
+                let inner = StepContext { scope: &scope, ..*context };
                 // Boxed each: the state of the largest one would be moved for every one.
-                match self { $(Action::$variant(action) => Box::pin(action.execute(context)).await,)+ }
+                let outcome = match self { $(Action::$variant(action) => Box::pin(action.execute(&inner)).await,)+ };
+                let size = outcome.as_ref().map_or(0, ActionOutcome::memory_size);
+                scope.budget().leave(context.scope.budget(), size);
+                outcome
             }
         }
 

@@ -56,6 +56,7 @@ pub use listing::entry_name::check_entry_name;
 pub use listing::tool_search::{MAX_LIST_TOKENS, SearchTool, find_tools, token_count};
 pub use result::media_block::{contents_block, embedded_block};
 pub use settings::http_access::{HttpAccess, TokenDigest, normalize_origin};
+pub use settings::http_auth::{AuthSettings, IntrospectionSettings, IssuerSettings};
 pub use settings::http_settings::{HttpLimits, HttpSettings};
 pub use settings::server_limits::ServerLimits;
 pub use tool::call_limit::format_wait;

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::http_auth::HttpAuth;
 use crate::value_types::Duration;
 use crate::yaml::Spanned;
 
@@ -25,6 +26,11 @@ pub struct Http {
     /// warning. Nothing is served over HTTP while the variable is not set. When the token changes, streams that were opened
     /// with the old one end.
     pub token: Option<Spanned<String>>,
+    /// The URL of the endpoint as clients name it, such as `https://desk.example/mcp`, where that is not the address that the
+    /// server listens on. Its host and origin are accepted in requests.
+    pub public_url: Option<Spanned<String>>,
+    /// Who may call, by OAuth 2 access tokens: `{ issuer: "https://id.example", scopes: [desk.use] }`.
+    pub auth: Option<Spanned<HttpAuth>>,
     /// Whether to serve HTTP+SSE of 2024-11-05 too, for old clients, at `sse` and `messages` next to `path`. A change needs
     /// a restart.
     pub sse: Option<bool>,

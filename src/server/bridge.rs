@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
 use crate::catalog::{
-    BridgedLists, contents_block, embedded_block,
+    BridgedLists, Catalog, contents_block, embedded_block,
     listing::{ListedToolAnnotations, Lists, PromptListing, ResourceListing, ResourceTemplateListing, ToolListing},
     missing_lists,
     result::call_result::{PromptResult, ResourceResult, ResultBlock, ResultMessage, ToolResult},
 };
+use crate::identity::AccessControl;
 use crate::schema::{EmptyText, Schema};
-use crate::spec_version::SpecVersion;
 use crate::value_types::Role;
 
 use super::{
@@ -139,20 +139,19 @@ impl BridgeTool {
 }
 
 /// `tools/list` for a client that gets other lists as tools: those are the last.
-pub(crate) fn list_tools(
-    lists: BridgedLists,
-    cursor: Option<&str>,
-    snapshot: &CatalogSnapshot,
-    version: SpecVersion,
-) -> Result<Bytes, ErrorData> {
+pub(crate) fn list_tools(lists: BridgedLists, cursor: Option<&str>, request: &McpRequest) -> Result<Bytes, ErrorData> {
+    let (snapshot, version) = (&*request.snapshot, request.version);
     let offered = BridgeTool::ALL.into_iter().filter(|tool| tool.is_offered(lists, snapshot));
     let bridge_tools: Vec<ToolListing> = offered.map(BridgeTool::listing).collect();
-    let fingerprints = [snapshot.pages.fingerprint(List::Tools, &snapshot.catalog), list_fingerprint(&bridge_tools)];
-    let tools = snapshot.catalog.visible_tools().iter().chain(&bridge_tools);
+    let view = snapshot.pages.view(List::Tools, &snapshot.catalog, &request.access);
+    let whole = snapshot.pages.fingerprint(List::Tools, &snapshot.catalog);
+    let fingerprints = (whole, list_fingerprint(&bridge_tools), view.as_ref().map(|view| &*view.roles));
+    let sees = |tool: &&ToolListing| snapshot.catalog.sees_tool(&tool.name, &request.access);
+    let tools = snapshot.catalog.visible_tools().iter().filter(sees).chain(&bridge_tools);
     let tools: Vec<_> = tools.map(|tool| output_shape::listed_tool(tool, &snapshot.output_shapes, version)).collect();
-    let page = page_range(tools.len(), || list_fingerprint(&fingerprints), snapshot.page_size, cursor)?;
+    let page = page_range(tools.len(), || list_fingerprint(&[&fingerprints]), snapshot.page_size, cursor)?;
     let entries = write_entries(tools.get(page.range).unwrap_or_default(), Place::Tool, version).unwrap_or_default();
-    Ok(snapshot.list_result("tools", &entries, page.next.as_deref(), version))
+    Ok(snapshot.list_result("tools", &entries, page.next.as_deref(), version, view.is_some()))
 }
 
 impl ConnectionHandler {
@@ -198,7 +197,7 @@ pub(crate) async fn call(
     let complete = |answer| tools::tool_result(answer, tool.name(), &request.snapshot, request.version);
     let outcome = match tool {
         BridgeTool::ListPrompts | BridgeTool::ListResources => {
-            list(tool, &params, &request.snapshot).map(|listed| CallOutcome::Done(ToolResult::text(listed)))
+            list(tool, &params, request).map(|listed| CallOutcome::Done(ToolResult::text(listed)))
         }
         BridgeTool::GetPrompt => get_prompt(server, params, request).await,
         BridgeTool::ReadResource => read_resource(server, params, request).await,
@@ -226,7 +225,8 @@ pub(crate) fn parse_arguments<T: DeserializeOwned>(
 }
 
 /// A page of a list, as JSON.
-fn list(tool: BridgeTool, params: &CallToolRequestParams, snapshot: &CatalogSnapshot) -> Result<String, ErrorData> {
+fn list(tool: BridgeTool, params: &CallToolRequestParams, request: &McpRequest) -> Result<String, ErrorData> {
+    let snapshot = &*request.snapshot;
     let ListArguments { query, cursor } = parse_arguments(tool.input_schema(), params.arguments.clone())?;
     let words = query_words(query.unwrap_or_default())?;
     let lists = snapshot.catalog.lists();
@@ -236,10 +236,13 @@ fn list(tool: BridgeTool, params: &CallToolRequestParams, snapshot: &CatalogSnap
         }
         _ => ("resources", resource_entries(lists)),
     };
-    entries.retain(|entry| entry.has_words(&words));
+    entries.retain(|entry| entry.is_visible(&snapshot.catalog, &request.access) && entry.has_words(&words));
     let fingerprint = || {
         let fingerprint = |list| snapshot.pages.fingerprint(list, &snapshot.catalog).to_string();
-        let lists = [fingerprint(List::Prompts), fingerprint(List::Resources)];
+        let view = |list| snapshot.pages.view(list, &snapshot.catalog, &request.access);
+        let roles = |list| view(list).map(|view| view.roles.to_string()).unwrap_or_default();
+        let (prompts, resources) = (List::Prompts, List::Resources);
+        let lists = [fingerprint(prompts), fingerprint(resources), roles(prompts), roles(resources)];
         list_fingerprint(&[&lists[..], &words].concat())
     };
     let page = page_range(entries.len(), fingerprint, PAGE_SIZE, cursor.as_deref())?;
@@ -286,6 +289,15 @@ impl<'a> BridgeEntry<'a> {
             | BridgeEntry::Template(ResourceTemplateListing { info, uri_template: uri }) => {
                 [Some(&info.name), info.title.as_deref(), info.description.as_deref(), Some(uri)]
             }
+        }
+    }
+
+    /// Whether a caller sees it.
+    fn is_visible(self, catalog: &Catalog, access: &AccessControl) -> bool {
+        match self {
+            BridgeEntry::Prompt(prompt) => catalog.sees_prompt(&prompt.name, access),
+            BridgeEntry::Resource(resource) => catalog.sees_resource(&resource.uri, access),
+            BridgeEntry::Template(template) => catalog.sees_template(&template.uri_template, access),
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) async fn complete(
         .await
         .map_err(|error| error::refusal_error(error.into_refusal()))?;
     let content = BTreeMap::from([("completion", completion)]);
-    version_keys::result_to_json(snapshot.result_notes(version), content, version, &[])
+    version_keys::to_json(snapshot.result_notes(version), content, version, &[])
 }
 
 fn completion_request(params: CompleteRequestParams) -> Result<CompletionRequest, ErrorData> {

@@ -21,7 +21,9 @@ use super::{
     prompts,
     protocol_version::{PROTOCOL_VERSIONS, stated_version},
     request::{IncomingRequest, McpRequest},
-    resources, session, skills, subscription, tasks, tools, untyped_request, version_keys,
+    resources, session, skills,
+    snapshot::ResultNotes,
+    subscription, tasks, tools, untyped_request, version_keys,
 };
 
 /// Up to this size of a message, as its transport counts it, its request is begun on the thread that reads.
@@ -42,13 +44,23 @@ impl ConnectionHandler {
             return;
         }
         let begins_now = self.begins_now(&incoming);
-        let (message, request) = self.read_request(incoming);
-        let id = request.id.clone();
+        let IncomingRequest { id, request: mut message, reservation, cancel, access } = incoming;
+        let meta = message.extensions_mut().remove::<RequestMetaObject>().unwrap_or_default();
+        let snapshot = self.shared_server.snapshot();
+        let newest = stated_version(&meta).is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
+        let (version, capabilities) = match self.session.negotiated() {
+            _ if newest => (SpecVersion::NEWEST, Some(snapshot.capabilities)),
+            Some(session) => (session.spec_version, Some(session.capabilities)),
+            None => (SpecVersion::NEWEST_WITH_SESSIONS, None),
+        };
+        let (id_of_answer, session) = (id.clone(), self.session.clone());
+        // What changes later does not matter to it.
+        let request = McpRequest { id, meta, cancel, reservation, access, snapshot, version, capabilities, session };
         let mut answer = AssertUnwindSafe(Box::pin(self.clone().answer(message, request))).catch_unwind();
         // What the task that reads may still do does not matter to the request.
         match if begins_now { unconstrained(&mut answer).now_or_never() } else { None } {
-            Some(answer) => finish(answer_or_panic_error(id, answer)),
-            None => drop(tokio::spawn(async move { finish(answer_or_panic_error(id, answer.await)) })),
+            Some(answer) => finish(answer_or_panic_error(id_of_answer, answer)),
+            None => drop(tokio::spawn(async move { finish(answer_or_panic_error(id_of_answer, answer.await)) })),
         }
     }
 
@@ -69,26 +81,19 @@ impl ConnectionHandler {
         }
     }
 
-    /// A request as it arrives: what changes later does not matter to it.
-    fn read_request(&self, incoming: IncomingRequest) -> (Box<ClientRequest>, McpRequest) {
-        let IncomingRequest { id, request: mut message, reservation, cancel } = incoming;
-        let meta = message.extensions_mut().remove::<RequestMetaObject>().unwrap_or_default();
-        let snapshot = self.shared_server.snapshot();
-        let newest = stated_version(&meta).is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
-        let (version, capabilities) = match self.session.negotiated() {
-            _ if newest => (SpecVersion::NEWEST, Some(snapshot.capabilities)),
-            Some(session) => (session.spec_version, Some(session.capabilities)),
-            None => (SpecVersion::NEWEST_WITH_SESSIONS, None),
-        };
-        let session = self.session.clone();
-        let request = McpRequest { id, meta, cancel, reservation, snapshot, version, capabilities, session };
-        (message, request)
-    }
-
     /// Answers a request without secrets, and counts the answer until it is delivered.
     async fn answer(self: Arc<ConnectionHandler>, message: Box<ClientRequest>, request: McpRequest) -> OutgoingMessage {
         let mut observed = self.observe(&message, &request);
-        let outcome = self.answer_in_version(message, &request).await;
+        let outcome = match self.admit(&message, &request) {
+            Ok(()) => self.answer_method(message, &request).await,
+            Err(refused) => Err(refused),
+        };
+        let outcome = outcome.map_err(|error| match error.code {
+            ErrorCode::RESOURCE_NOT_FOUND if request.version.is_sessionless() => {
+                ErrorData { code: ErrorCode::INVALID_PARAMS, ..error }
+            }
+            _ => error,
+        });
         observed.as_deref_mut().into_iter().for_each(|observed| observed.end(&outcome));
         let McpRequest { id, reservation, .. } = request;
         let answer = match outcome {
@@ -102,24 +107,16 @@ impl ConnectionHandler {
         }
     }
 
-    /// Answers a request whose method its version has, and for which all is declared.
-    async fn answer_in_version(&self, message: Box<ClientRequest>, request: &McpRequest) -> Result<Bytes, ErrorData> {
-        check_version(&message, request)?;
-        let is_sessionless = request.version.is_sessionless();
-        if let Some(method) = Method::find(message.method()) {
-            let is_in_version = method.is_in(request.version);
-            // What a session lacks it may not know, so it is told what is not declared.
-            if let Some(kind) = method.capability.filter(|_| is_in_version || !is_sessionless) {
-                self.admit(kind, request)?;
-            }
-            if !is_in_version {
-                return Err(error::unknown_method(method.name));
-            }
+    /// Refuses a request whose method its version does not have, or for which not all is declared.
+    fn admit(&self, message: &ClientRequest, request: &McpRequest) -> Result<(), ErrorData> {
+        check_version(message, request)?;
+        let Some(method) = Method::find(message.method()) else { return Ok(()) };
+        let is_in_version = method.is_in(request.version);
+        // What a session lacks it may not know, so it is told what is not declared.
+        if let Some(kind) = method.capability.filter(|_| is_in_version || !request.version.is_sessionless()) {
+            self.check_capability(kind, request)?;
         }
-        self.answer_method(message, request).await.map_err(|error| match error.code {
-            ErrorCode::RESOURCE_NOT_FOUND if is_sessionless => ErrorData { code: ErrorCode::INVALID_PARAMS, ..error },
-            _ => error,
-        })
+        if is_in_version { Ok(()) } else { Err(error::unknown_method(method.name)) }
     }
 
     /// The JSON of the result. The future of any request is as large as the largest of these: what may wait is in a box.
@@ -166,7 +163,7 @@ impl ConnectionHandler {
         let config = served.config_with(self.bridged_lists(request));
         let result = DiscoverResult::from_server_info(PROTOCOL_VERSIONS.to_vec(), config);
         let result = result.with_ttl_ms(served.ttl_ms).with_cache_scope(served.cache_scope);
-        version_keys::to_json(&result, SpecVersion::NEWEST, &[])
+        version_keys::to_json(ResultNotes::default(), &result, SpecVersion::NEWEST, &[])
     }
 
     /// Takes a notification of the client. Requests are cancelled by their transport.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
@@ -10,8 +10,10 @@ use parking_lot::Mutex;
 use rmcp::model::ErrorData;
 use serde::Serialize;
 
+use crate::action::ListKind;
 use crate::catalog::{Catalog, listing::Lists};
 use crate::digest::Digest;
+use crate::identity::AccessControl;
 use crate::spec_version::SpecVersion;
 
 use super::{
@@ -78,25 +80,64 @@ impl List {
         }
     }
 
-    /// Some of its entries as a JSON array, in a version.
-    fn write(self, range: Range<usize>, snapshot: &CatalogSnapshot, version: SpecVersion) -> Option<Vec<u8>> {
+    /// The entries at these places as a JSON array, in a version.
+    fn write(self, places: &[usize], snapshot: &CatalogSnapshot, version: SpecVersion) -> Option<Vec<u8>> {
         let lists: &Lists = snapshot.catalog.lists();
         let place = self.place();
         match self {
             List::Tools => {
-                let tools = snapshot.catalog.visible_tools().get(range)?;
+                let tools = entries_at(snapshot.catalog.visible_tools(), places)?;
                 let tools: Vec<_> = tools
-                    .iter()
+                    .into_iter()
                     .map(|tool| output_shape::listed_tool(tool, &snapshot.output_shapes, version))
                     .collect();
                 write_entries(&tools, place, version)
             }
-            List::Prompts => write_entries(lists.prompts.get(range)?, place, version),
-            List::Resources => write_entries(lists.resources.get(range)?, place, version),
-            List::ResourceTemplates => write_entries(lists.resource_templates.get(range)?, place, version),
-            List::Skills => write_entries(lists.skills.get(range)?, place, version),
+            List::Prompts => write_entries(&entries_at(&lists.prompts, places)?, place, version),
+            List::Resources => write_entries(&entries_at(&lists.resources, places)?, place, version),
+            List::ResourceTemplates => write_entries(&entries_at(&lists.resource_templates, places)?, place, version),
+            List::Skills => write_entries(&entries_at(&lists.skills, places)?, place, version),
         }
     }
+
+    /// Which list of the catalog it belongs to.
+    fn kind(self) -> ListKind {
+        match self {
+            List::Tools => ListKind::Tools,
+            List::Prompts => ListKind::Prompts,
+            List::Resources | List::ResourceTemplates | List::Skills => ListKind::Resources,
+        }
+    }
+
+    /// Where the entries stand that a caller sees.
+    fn visible_places(self, catalog: &Catalog, access: &AccessControl) -> Arc<[usize]> {
+        let lists = catalog.lists();
+        let sees = |nth: &usize| match self {
+            List::Tools => catalog.visible_tools().get(*nth).is_some_and(|tool| catalog.sees_tool(&tool.name, access)),
+            List::Prompts => lists.prompts.get(*nth).is_some_and(|prompt| catalog.sees_prompt(&prompt.name, access)),
+            List::Resources => {
+                lists.resources.get(*nth).is_some_and(|resource| catalog.sees_resource(&resource.uri, access))
+            }
+            List::ResourceTemplates => {
+                let template = lists.resource_templates.get(*nth);
+                template.is_some_and(|template| catalog.sees_template(&template.uri_template, access))
+            }
+            List::Skills => lists.skills.get(*nth).is_some_and(|skill| catalog.sees_resource(&skill.uri, access)),
+        };
+        (0..self.len(catalog)).filter(sees).collect()
+    }
+}
+
+fn entries_at<'a, T>(entries: &'a [T], places: &[usize]) -> Option<Vec<&'a T>> {
+    places.iter().map(|nth| entries.get(*nth)).collect()
+}
+
+/// What a caller sees of a list, where that depends on who calls.
+#[derive(Clone)]
+pub(crate) struct ListView {
+    /// The roles that decide: callers with the same ones see the same entries.
+    pub(crate) roles: Arc<str>,
+    places: Arc<[usize]>,
 }
 
 /// Entries of a list as a JSON array, with the keys that a version knows.
@@ -113,14 +154,46 @@ pub(crate) fn write_entries(entries: &[impl Serialize], place: Place, version: S
 #[derive(Default)]
 pub(crate) struct ListPages {
     fingerprints: [OnceLock<u64>; 5],
-    pages: Mutex<HashMap<(List, SpecVersion, usize), Bytes>>,
+    depend_on_caller: [OnceLock<bool>; 5],
+    views: Mutex<HashMap<(List, Arc<str>), ListView>>,
+    pages: Mutex<HashMap<PageKey, Bytes>>,
 }
+
+/// A page: of a list, in a version, from an entry on, as those see it who have these roles.
+type PageKey = (List, SpecVersion, usize, Option<Arc<str>>);
+
+/// How many views and their pages are kept: callers may have any roles.
+const MAX_VIEWS: usize = 256;
 
 impl ListPages {
     /// A number for the value of a list.
     pub(crate) fn fingerprint(&self, list: List, catalog: &Catalog) -> u64 {
         let fingerprint = || list.fingerprint(catalog);
         self.fingerprints.get(list as usize).map_or_else(fingerprint, |known| *known.get_or_init(fingerprint))
+    }
+
+    /// What a caller sees of a list; `None` for all of it.
+    pub(crate) fn view(&self, list: List, catalog: &Catalog, access: &AccessControl) -> Option<ListView> {
+        let AccessControl::Caller(identity) = access else { return None };
+        let depends = || catalog.list_depends_on_caller(list.kind());
+        let depends =
+            self.depend_on_caller.get(list as usize).map_or_else(depends, |known| *known.get_or_init(depends));
+        if !depends {
+            return None;
+        }
+        let roles = identity.as_deref().map(|identity| catalog.deciding_roles(identity)).unwrap_or_default();
+        let roles: Arc<str> = serde_json::to_string(&roles).unwrap_or_default().into();
+        let mut views = self.views.lock();
+        if let Some(view) = views.get(&(list, roles.clone())) {
+            return Some(view.clone());
+        }
+        if views.len() >= MAX_VIEWS {
+            views.clear();
+            self.pages.lock().clear();
+        }
+        let view = ListView { roles: roles.clone(), places: list.visible_places(catalog, access) };
+        views.insert((list, roles), view.clone());
+        Some(view)
     }
 }
 
@@ -135,19 +208,28 @@ pub(crate) fn list(
     if list == List::Tools {
         let bridged = server.bridged_lists(request);
         if bridged.any() {
-            return bridge::list_tools(bridged, cursor, snapshot, version);
+            return bridge::list_tools(bridged, cursor, request);
         }
     }
-    let fingerprint = || snapshot.pages.fingerprint(list, &snapshot.catalog);
-    let page = page_range(list.len(&snapshot.catalog), fingerprint, snapshot.page_size, cursor)?;
+    let view = snapshot.pages.view(list, &snapshot.catalog, &request.access);
+    let fingerprint = || {
+        let whole = snapshot.pages.fingerprint(list, &snapshot.catalog);
+        view.as_ref().map_or(whole, |view| list_fingerprint(&[&whole.to_string(), &*view.roles]))
+    };
+    let count = view.as_ref().map_or_else(|| list.len(&snapshot.catalog), |view| view.places.len());
+    let page = page_range(count, fingerprint, snapshot.page_size, cursor)?;
     // Others are of cursors that no page has.
     let is_kept = page.range.start % snapshot.page_size == 0;
-    let place = (list, version, page.range.start);
+    let place = (list, version, page.range.start, view.as_ref().map(|view| view.roles.clone()));
     if let Some(page) = snapshot.pages.pages.lock().get(&place) {
         return Ok(page.clone());
     }
-    let entries = list.write(page.range, snapshot, version).ok_or_else(invalid_cursor)?;
-    let page = snapshot.list_result(list.key(), &entries, page.next.as_deref(), version);
+    let places = match &view {
+        Some(view) => view.places.get(page.range).unwrap_or_default().to_vec(),
+        None => page.range.collect(),
+    };
+    let entries = list.write(&places, snapshot, version).ok_or_else(invalid_cursor)?;
+    let page = snapshot.list_result(list.key(), &entries, page.next.as_deref(), version, view.is_some());
     if is_kept {
         snapshot.pages.pages.lock().insert(place, page.clone());
     }

@@ -5,6 +5,7 @@
 
 #![allow(deprecated, reason = "what 2026-07-28 deprecates, such as logging, it still has, and older versions too")]
 
+mod access;
 mod bridge;
 mod run_call;
 mod call_log;
@@ -53,6 +54,7 @@ use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use catalog_diff::Changes;
+pub(crate) use error::refusal_error;
 pub(crate) use method::Method;
 pub use observer::{ClientName, RequestObserver, RequestRecord};
 pub(crate) use outgoing::{OutgoingKind, OutgoingMessage};
@@ -141,7 +143,8 @@ impl ConnectionHandler {
             .with_tracestate(meta_text("tracestate").filter(|_| propagation.tracestate))
             .with_baggage(meta_text("baggage").filter(|_| propagation.baggage));
         let world = trace.wrap(log_actions(served.catalog.redactor(), self.shared_server.world()));
-        served.catalog.call_context(cancel.clone(), &world, request.reservation.clone())
+        let call = served.catalog.call_context(cancel.clone(), &world, request.reservation.clone());
+        CallContext { access: request.access.clone(), ..call }
     }
 
     /// Charges a request to the rate limit of its client, or returns how long to wait.

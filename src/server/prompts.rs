@@ -31,7 +31,7 @@ pub(crate) async fn get(
         });
         answer.messages = adapted.collect();
         let notes = request.snapshot.result_notes(version);
-        version_keys::result_to_json(notes, answer, version, &[("messages", Place::Message)])
+        version_keys::to_json(notes, answer, version, &[("messages", Place::Message)])
     })
 }
 

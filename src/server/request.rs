@@ -6,6 +6,7 @@ use rmcp::model::{ClientCapabilities, ClientRequest, Implementation, RequestId, 
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::Reservation;
+use crate::identity::AccessControl;
 use crate::spec_version::SpecVersion;
 
 use super::{capability::DeclaredCapabilities, session::Session, snapshot::CatalogSnapshot};
@@ -19,6 +20,8 @@ pub(crate) struct IncomingRequest {
     pub(crate) reservation: Arc<Reservation>,
     /// Cancelled when its client does not wait for the answer any more.
     pub(crate) cancel: CancellationToken,
+    /// Who sends it.
+    pub(crate) access: AccessControl,
 }
 
 /// A request on its way to the answer, without the parameters of its method: all that is answered to it comes from one
@@ -28,6 +31,8 @@ pub(crate) struct McpRequest {
     pub(crate) meta: RequestMetaObject,
     pub(crate) cancel: CancellationToken,
     pub(crate) reservation: Arc<Reservation>,
+    /// Who sent it.
+    pub(crate) access: AccessControl,
     pub(crate) snapshot: Arc<CatalogSnapshot>,
     /// The newest version with sessions where none has begun.
     pub(crate) version: SpecVersion,

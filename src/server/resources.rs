@@ -33,7 +33,7 @@ pub(crate) async fn read(
             notes.cache_scope = answer.cache_scope.map(snapshot::cache_scope).or(notes.cache_scope);
         }
         let content = BTreeMap::from([("contents", answer.contents)]);
-        version_keys::result_to_json(notes, content, version, &[("contents", Place::Contents)])
+        version_keys::to_json(notes, content, version, &[("contents", Place::Contents)])
     })
 }
 

@@ -26,6 +26,7 @@ use super::{
     client::RequestClient,
     question,
     request::McpRequest,
+    snapshot::ResultNotes,
     version_keys,
 };
 
@@ -62,7 +63,9 @@ impl<T> CallOutcome<T> {
     pub(crate) fn into_result(self, complete: impl FnOnce(T) -> Result<Bytes, ErrorData>) -> Result<Bytes, ErrorData> {
         match self {
             CallOutcome::Done(answer) => complete(answer),
-            CallOutcome::InputRequired(required) => version_keys::to_json(&required, SpecVersion::NEWEST, &[]),
+            CallOutcome::InputRequired(required) => {
+                version_keys::to_json(ResultNotes::default(), required, SpecVersion::NEWEST, &[])
+            }
             CallOutcome::Detached(..) => Err(ErrorData::internal_error("call cannot run as a task", None)),
         }
     }
@@ -104,7 +107,10 @@ impl ConnectionHandler {
         Box::pin(async move {
             let EntryCall { target, arguments, responses, state, may_detach } = entry_call;
             let server = &request.snapshot.catalog.server().name;
-            let binding = || state_binding(&[server, target.method, target.name], arguments.as_ref());
+            let identity = request.access.identity();
+            let caller = identity.map(|identity| [&*identity.issuer, &*identity.id]).unwrap_or_default();
+            let names = [server, target.method, target.name, caller[0], caller[1]];
+            let binding = || state_binding(&names, arguments.as_ref());
             let checkpoint = match &state {
                 Some(state) => Some(Arc::new(self.open_state(state, &binding())?)),
                 None => None,
@@ -164,7 +170,7 @@ impl ConnectionHandler {
     }
 }
 
-/// The binding of a state: the server, the method and the entry by their names, and a digest of the arguments in any
+/// The binding of a state: the server, the method, the entry and the caller by their names, and a digest of the arguments in any
 /// order.
 fn state_binding(names: &[&str], arguments: Option<&Object>) -> Vec<u8> {
     let mut arguments = Value::Object(arguments.cloned().unwrap_or_default());

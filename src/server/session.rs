@@ -25,7 +25,7 @@ use super::{
     error, observer,
     protocol_version::to_protocol_version,
     request::McpRequest,
-    snapshot::Revisions,
+    snapshot::{ResultNotes, Revisions},
     throttle::Throttle,
     version_keys::{self, Place},
 };
@@ -162,7 +162,7 @@ pub(crate) fn initialize(server: &ConnectionHandler, params: InitializeRequestPa
         server.record_client(&name, observer);
     }
     let parts = [("capabilities", Place::Capabilities), ("serverInfo", Place::ServerInfo)];
-    version_keys::to_json(&result, spec_version, &parts)
+    version_keys::to_json(ResultNotes::default(), &result, spec_version, &parts)
 }
 
 /// The version that the client asks for, or else the newest that has sessions.
@@ -175,9 +175,9 @@ fn negotiate_version(requested: &ProtocolVersion) -> SpecVersion {
 const LOG_LEVEL_META_KEY: &str = "io.modelcontextprotocol/logLevel";
 
 impl ConnectionHandler {
-    /// Admits a request for a capability that was declared: to the session at its start, or else by the current
+    /// Refuses a request for a capability that was not declared: to the session at its start, or else by the current
     /// catalog.
-    pub(crate) fn admit(&self, kind: CapabilityKind, request: &McpRequest) -> Result<(), ErrorData> {
+    pub(crate) fn check_capability(&self, kind: CapabilityKind, request: &McpRequest) -> Result<(), ErrorData> {
         let meta = &request.meta;
         if request.version.is_sessionless() && meta.contains_key(LOG_LEVEL_META_KEY) && meta.log_level().is_none() {
             return Err(error::unknown_log_level());

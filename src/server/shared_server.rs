@@ -166,9 +166,9 @@ impl SharedServer {
         self.new_handler(sink, stop, true)
     }
 
-    /// The handler of a request that is not part of a connection.
-    pub(crate) fn connect_once(&self, sink: Arc<dyn MessageSink>) -> Arc<ConnectionHandler> {
-        self.new_handler(sink, self.stop_token(), false)
+    /// The handler of a request that is not part of a connection, which `stop` ends.
+    pub(crate) fn connect_once(&self, sink: Arc<dyn MessageSink>, stop: CancellationToken) -> Arc<ConnectionHandler> {
+        self.new_handler(sink, stop, false)
     }
 
     fn new_handler(

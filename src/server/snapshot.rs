@@ -185,10 +185,19 @@ impl CatalogSnapshot {
         }
     }
 
-    /// The result for a list: some of its entries, which are a JSON array.
-    pub(crate) fn list_result(&self, key: &str, entries: &[u8], next: Option<&str>, version: SpecVersion) -> Bytes {
+    /// The result for a list: some of its entries, which are a JSON array. One that depends on who calls is not for others.
+    pub(crate) fn list_result(
+        &self,
+        key: &str,
+        entries: &[u8],
+        next: Option<&str>,
+        version: SpecVersion,
+        depends_on_caller: bool,
+    ) -> Bytes {
         let head = BTreeMap::from_iter(next.map(|next| ("nextCursor", next)));
-        let head = version_keys::result_to_json(self.cached_result_notes(version), head, version, &[]);
+        let mut notes = self.cached_result_notes(version);
+        notes.cache_scope = notes.cache_scope.map(|scope| if depends_on_caller { CacheScope::Private } else { scope });
+        let head = version_keys::to_json(notes, head, version, &[]);
         let mut json = Vec::from(head.unwrap_or_default());
         // The array follows the members of the head.
         json.pop();

@@ -23,7 +23,7 @@ use super::{
     error, log_level,
     request::McpRequest,
     session::{NegotiatedSession, Session, SubscribedResource},
-    snapshot::{CatalogSnapshot, Revisions},
+    snapshot::{CatalogSnapshot, ResultNotes, Revisions},
     version_keys,
 };
 
@@ -46,6 +46,11 @@ pub(crate) fn subscribe(server: &ConnectionHandler, uri: String, request: &McpRe
     if !served.change_capabilities.updates {
         return Err(error::unknown_method("resources/subscribe"));
     }
+    let call = server.call_context(request, &request.cancel);
+    served
+        .catalog
+        .check_resource(&uri, &call)
+        .map_err(|refusal| error::resource_error(request.version, refusal, &uri))?;
     let fingerprint = served.fingerprint(&uri);
     let mut subscribed = server.session.subscribed();
     if subscribed.len() >= MAX_SUBSCRIPTIONS && !subscribed.contains_key(&uri) {
@@ -222,7 +227,7 @@ pub(crate) async fn listen(
     }
     let mut result = SubscriptionsListenResult::complete(request.id.clone());
     result.meta.set_server_info(served.config.server_info.clone());
-    version_keys::to_json(&result, SpecVersion::NEWEST, &[])
+    version_keys::to_json(ResultNotes::default(), &result, SpecVersion::NEWEST, &[])
 }
 
 /// A stream of changes.
@@ -245,8 +250,11 @@ impl<'a> SubscriptionStream<'a> {
         request: &'a McpRequest,
     ) -> SubscriptionStream<'a> {
         let uris = watchable_uris(requested);
+        let call = server.call_context(request, &request.cancel);
+        let may_read = |uri: &String| served.catalog.check_resource(uri, &call).is_ok();
         let mut candidate = requested.clone();
         candidate.resource_subscriptions = candidate.resource_subscriptions.filter(|wanted| wanted.len() == uris.len());
+        candidate.resource_subscriptions.iter_mut().for_each(|uris| uris.retain(may_read));
         let accepted =
             requested.intersection(&candidate).intersection(&requested.supported_by(&served.config.capabilities));
         let uris = accepted.resource_subscriptions.iter().flatten();

@@ -16,6 +16,7 @@ use rmcp::{
 };
 
 use crate::budget::{Caller, Reservation, SMALL_RESERVATION_BYTES, serialized_size};
+use crate::identity::AccessControl;
 
 /// How many tasks there may be at once, running or remembered.
 const MAX_TASKS: usize = 1000;
@@ -41,8 +42,10 @@ pub(crate) struct Tasks {
 /// One task and its manager.
 struct TaskEntry {
     manager: TaskManager,
-    /// Who began it.
+    /// What its memory counts for.
     owner: Arc<Caller>,
+    /// Whose it is: no other caller reaches it.
+    access: AccessControl,
     /// When it is forgotten in any case.
     expires_at: Instant,
     /// When a client last asked for it.
@@ -56,8 +59,10 @@ struct TaskEntry {
 /// A task that is to begin.
 pub(super) struct NewTask {
     pub(super) ttl: Duration,
-    /// Who begins it.
+    /// What its memory counts for.
     pub(super) owner: Arc<Caller>,
+    /// Who begins it.
+    pub(super) access: AccessControl,
     /// What its arguments take.
     pub(super) bytes: u64,
 }
@@ -101,6 +106,7 @@ impl Tasks {
         let entry = TaskEntry {
             manager,
             owner: new.owner,
+            access: new.access,
             expires_at: now + new.ttl * 2,
             last_used: now,
             open_rounds: 0,
@@ -178,9 +184,10 @@ impl Tasks {
         self.entries.lock()
     }
 
-    pub(super) fn manager(&self, id: &str) -> Result<TaskManager, ErrorData> {
+    /// The manager of a task of this caller. That of another is as if there were none.
+    pub(super) fn manager(&self, id: &str, access: &AccessControl) -> Result<TaskManager, ErrorData> {
         let mut entries = self.entries();
-        let manager = entries.get_mut(id).map(|entry| {
+        let manager = entries.get_mut(id).filter(|entry| entry.access.is_same_caller(access)).map(|entry| {
             entry.last_used = Instant::now();
             entry.manager.clone()
         });
@@ -203,15 +210,15 @@ impl Tasks {
         }
     }
 
-    pub(super) fn get(&self, id: &str) -> Result<DetailedTask, ErrorData> {
-        let manager = self.manager(id)?;
+    pub(super) fn get(&self, id: &str, access: &AccessControl) -> Result<DetailedTask, ErrorData> {
+        let manager = self.manager(id, access)?;
         let _round = self.lock_round();
         manager.get_task(id)
     }
 
     /// Takes back what a task asks as a round too: no question of it comes after.
-    pub(super) fn cancel(&self, id: &str) -> Result<(), ErrorData> {
-        let manager = self.manager(id)?;
+    pub(super) fn cancel(&self, id: &str, access: &AccessControl) -> Result<(), ErrorData> {
+        let manager = self.manager(id, access)?;
         let _round = self.lock_round();
         manager.cancel_task(id)
     }
@@ -255,11 +262,12 @@ mod tests {
     use super::*;
     use crate::budget::{CallerKind, Capacity};
 
+    const ANYBODY: &AccessControl = &AccessControl::Unrestricted;
     const QUESTIONS: usize = 300;
     const TTL: Duration = Duration::from_secs(300);
 
     fn small_task() -> NewTask {
-        NewTask { ttl: TTL, owner: Arc::default(), bytes: 0 }
+        NewTask { ttl: TTL, owner: Arc::default(), access: AccessControl::default(), bytes: 0 }
     }
 
     /// Begins a task that never ends.
@@ -309,7 +317,11 @@ mod tests {
         all.push(ended(&tasks, 1));
         wait_for_ended(&tasks, 1).await;
         assert_eq!(tasks.entries().len(), MAX_TASKS);
-        assert!(tasks.get(&running).is_ok() && tasks.get(&all[0]).is_err() && tasks.get(&all[1]).is_ok());
+        assert!(
+            tasks.get(&running, ANYBODY).is_ok()
+                && tasks.get(&all[0], ANYBODY).is_err()
+                && tasks.get(&all[1], ANYBODY).is_ok()
+        );
         for _ in 1..MAX_TASKS {
             run_forever(&tasks, small_task()).unwrap();
         }
@@ -327,9 +339,9 @@ mod tests {
                 all.push(if fails { ended_with(&tasks, Err(error(2 << 20))) } else { ended(&tasks, 2 << 20) });
                 wait_for_ended(&tasks, 0).await;
             }
-            let kept = all.iter().filter(|id| tasks.get(id).is_ok()).count();
+            let kept = all.iter().filter(|id| tasks.get(id, ANYBODY).is_ok()).count();
             assert_eq!(kept, 7);
-            assert!(tasks.get(&all[19]).is_ok());
+            assert!(tasks.get(&all[19], ANYBODY).is_ok());
         }
     }
 
@@ -362,9 +374,13 @@ mod tests {
         let _questions: Vec<_> =
             [&first].into_iter().chain(&all).map(|id| tasks.reserve_questions(id, 1).unwrap()).collect();
         assert!(run_forever(&tasks, of(&greedy)).is_err(), "it has more than its share");
-        assert!(tasks.get(&first).is_ok());
+        assert!(tasks.get(&first, ANYBODY).is_ok());
         assert!(run_forever(&tasks, of(&honest)).is_ok());
-        assert!(tasks.get(&first).is_ok() && tasks.get(&all[0]).is_err() && tasks.get(&all[1]).is_ok());
+        assert!(
+            tasks.get(&first, ANYBODY).is_ok()
+                && tasks.get(&all[0], ANYBODY).is_err()
+                && tasks.get(&all[1], ANYBODY).is_ok()
+        );
     }
 
     /// A task that asks all of its questions in one round.
@@ -410,7 +426,7 @@ mod tests {
     async fn round_is_visible_atomically() {
         for _ in 0..50 {
             let (tasks, task) = task_with_questions();
-            assert_eq!(wait_for_questions(|| tasks.get(&task)).await, QUESTIONS);
+            assert_eq!(wait_for_questions(|| tasks.get(&task, ANYBODY)).await, QUESTIONS);
         }
     }
 
@@ -419,9 +435,9 @@ mod tests {
         for _ in 0..50 {
             let (tasks, task) = task_with_questions();
             // Amidst a round, which the manager's own lists show.
-            wait_for_questions(|| tasks.manager(&task).unwrap().get_task(&task)).await;
-            tasks.cancel(&task).unwrap();
-            let left = question_count(tasks.get(&task).unwrap());
+            wait_for_questions(|| tasks.manager(&task, ANYBODY).unwrap().get_task(&task)).await;
+            tasks.cancel(&task, ANYBODY).unwrap();
+            let left = question_count(tasks.get(&task, ANYBODY).unwrap());
             assert!(left.is_none_or(|left| left == 0), "{left:?}");
         }
     }

@@ -39,7 +39,7 @@ use super::{
     capability::CapabilityKind,
     error, question,
     request::McpRequest,
-    snapshot::CatalogSnapshot,
+    snapshot::{CatalogSnapshot, ResultNotes},
     task_table::NewTask,
     tools, version_keys,
 };
@@ -101,7 +101,8 @@ pub(crate) fn start_task(
     let capabilities = request.client_capabilities();
     // As they came, and as the tool takes them.
     let bytes = task_call.arguments.as_ref().map_or(0, serialized_size) * 2;
-    let task = server.shared_server.tasks().spawn(NewTask { ttl, owner, bytes }, |context| {
+    let new_task = NewTask { ttl, owner, access: request.access.clone(), bytes };
+    let task = server.shared_server.tasks().spawn(new_task, |context| {
         let id = context.task_id().to_owned();
         let task_client =
             TaskClient { shared_server: shared_server.clone(), context, capabilities, ask_counts: Mutex::default() };
@@ -113,7 +114,7 @@ pub(crate) fn start_task(
     })?;
     let mut result = CreateTaskResult::new(task);
     result.meta = Some(request.snapshot.meta.clone());
-    version_keys::to_json(&result, SpecVersion::NEWEST, &[])
+    version_keys::to_json(ResultNotes::default(), &result, SpecVersion::NEWEST, &[])
 }
 
 async fn run_task(
@@ -190,9 +191,9 @@ pub(crate) fn get(
     request: &McpRequest,
 ) -> Result<Bytes, ErrorData> {
     check_declared(request)?;
-    let mut result = GetTaskResult::new(server.shared_server.tasks().get(&params.task_id)?);
+    let mut result = GetTaskResult::new(server.shared_server.tasks().get(&params.task_id, &request.access)?);
     result.meta = Some(request.snapshot.meta.clone());
-    version_keys::to_json(&result, SpecVersion::NEWEST, &[])
+    version_keys::to_json(ResultNotes::default(), &result, SpecVersion::NEWEST, &[])
 }
 
 /// Hands answers to a task.
@@ -202,7 +203,11 @@ pub(crate) fn update(
     request: &McpRequest,
 ) -> Result<(), ErrorData> {
     check_declared(request)?;
-    server.shared_server.tasks().manager(&params.task_id)?.update_task(&params.task_id, params.input_responses)
+    server
+        .shared_server
+        .tasks()
+        .manager(&params.task_id, &request.access)?
+        .update_task(&params.task_id, params.input_responses)
 }
 
 pub(crate) fn cancel(
@@ -211,7 +216,7 @@ pub(crate) fn cancel(
     request: &McpRequest,
 ) -> Result<(), ErrorData> {
     check_declared(request)?;
-    server.shared_server.tasks().cancel(&params.task_id)
+    server.shared_server.tasks().cancel(&params.task_id, &request.access)
 }
 
 /// The client of a task, which asks when it likes.

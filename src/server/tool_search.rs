@@ -10,6 +10,7 @@ use crate::catalog::{Catalog, SearchTool, find_tools, listing::ToolListing, resu
 
 use super::bridge::parse_arguments;
 use crate::diagnostic::count_noun;
+use crate::identity::AccessControl;
 
 /// The arguments of `search-tools`.
 #[derive(Deserialize)]
@@ -30,22 +31,25 @@ struct CallArguments {
 pub(crate) fn resolve(
     request: CallToolRequestParams,
     catalog: &Catalog,
+    access: &AccessControl,
 ) -> ControlFlow<ToolResult, CallToolRequestParams> {
     let resolved = match catalog.search_tool(&request.name) {
         None => return ControlFlow::Continue(request),
-        Some(SearchTool::Search) => search(request.arguments, catalog).map(ControlFlow::Break),
-        Some(through) => direct_call(through, request, catalog).map(ControlFlow::Continue),
+        Some(SearchTool::Search) => search(request.arguments, catalog, access).map(ControlFlow::Break),
+        Some(through) => direct_call(through, request, catalog, access).map(ControlFlow::Continue),
     };
     resolved.unwrap_or_else(|error| ControlFlow::Break(ToolResult::failure(error.message)))
 }
 
-fn search(arguments: Option<JsonObject>, catalog: &Catalog) -> Result<ToolResult, ErrorData> {
+fn search(arguments: Option<JsonObject>, catalog: &Catalog, access: &AccessControl) -> Result<ToolResult, ErrorData> {
     let SearchArguments { query, limit } = parse_arguments(SearchTool::Search.input_schema(), arguments)?;
     let tools = &catalog.lists().tools;
-    let found: Vec<Value> = find_tools(&query, tools).into_iter().take(limit).map(found_tool).collect();
+    let sees = |tool: &ToolListing| catalog.sees_tool(&tool.name, access);
+    let found = find_tools(&query, tools).into_iter().filter(|tool| sees(tool));
+    let found: Vec<Value> = found.take(limit).map(found_tool).collect();
     let answer = match found.is_empty() {
         true => {
-            let count = count_noun(tools.len(), "tool");
+            let count = count_noun(tools.iter().filter(|tool| sees(tool)).count(), "tool");
             json!({ "tools": found, "note": format!("none of {count} matches: try other words") })
         }
         false => json!({ "tools": found }),
@@ -68,10 +72,12 @@ fn direct_call(
     through: SearchTool,
     mut request: CallToolRequestParams,
     catalog: &Catalog,
+    access: &AccessControl,
 ) -> Result<CallToolRequestParams, ErrorData> {
     let CallArguments { name, arguments } = parse_arguments(through.input_schema(), request.arguments.take())?;
     let refused = |message: String| Err(ErrorData::invalid_params(message, None));
-    let Some(tool) = catalog.lists().tools.iter().find(|tool| tool.name == name) else {
+    let mut tools = catalog.lists().tools.iter();
+    let Some(tool) = tools.find(|tool| tool.name == name && catalog.sees_tool(&name, access)) else {
         return refused(catalog.unknown_tool(&name).message);
     };
     let only_reads = tool.annotations.as_ref().and_then(|annotations| annotations.read_only_hint) == Some(true);

@@ -33,7 +33,7 @@ pub(crate) async fn call(
         return bridge::call(server, tool, params, request).await;
     }
     let name = params.name.clone();
-    let params = match tool_search::resolve(params, catalog) {
+    let params = match tool_search::resolve(params, catalog, &request.access) {
         ControlFlow::Continue(params) => params,
         ControlFlow::Break(answer) => return tool_result(answer, &name, &request.snapshot, request.version),
     };
@@ -92,7 +92,8 @@ pub(crate) fn tool_result(
     snapshot: &CatalogSnapshot,
     version: SpecVersion,
 ) -> Result<Bytes, ErrorData> {
-    answer.content = version_keys::adapt_blocks(answer.content, version);
+    let blocks = answer.content.into_iter().enumerate();
+    answer.content = blocks.map(|(nth, block)| version_keys::adapt_block(block, nth, version)).collect();
     answer.structured = match answer.structured {
         Some(value) if version.is_sessionless() => Some(value),
         Some(value) if version >= SpecVersion::V2025_06_18 => {
@@ -100,5 +101,5 @@ pub(crate) fn tool_result(
         }
         _ => None,
     };
-    version_keys::result_to_json(snapshot.result_notes(version), answer, version, &[("content", Place::Block)])
+    version_keys::to_json(snapshot.result_notes(version), answer, version, &[("content", Place::Block)])
 }

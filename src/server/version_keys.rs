@@ -92,25 +92,17 @@ struct NotesAndContent<'a, C> {
 }
 
 /// The JSON of a result of notes and content, whose parts under these keys have the keys that a version knows.
-pub(crate) fn result_to_json(
+pub(crate) fn to_json(
     notes: ResultNotes<'_>,
     content: impl Serialize,
     version: SpecVersion,
     parts: &[(&str, Place)],
 ) -> Result<Bytes, ErrorData> {
-    to_json(&NotesAndContent { notes, content }, version, parts)
-}
-
-/// The JSON of a result, whose parts under these keys have the keys that a version knows.
-pub(crate) fn to_json(
-    result: &impl Serialize,
-    version: SpecVersion,
-    parts: &[(&str, Place)],
-) -> Result<Bytes, ErrorData> {
+    let result = NotesAndContent { notes, content };
     if parts.iter().all(|(_, place)| place.is_whole_in(version)) {
         // Most results are short: an allocation of this size is cheap, and does not grow.
         let mut json = Vec::with_capacity(1024);
-        serde_json::to_writer(&mut json, result).map_err(not_serialized)?;
+        serde_json::to_writer(&mut json, &result).map_err(not_serialized)?;
         return Ok(json.into());
     }
     let mut result = serde_json::to_value(result).map_err(not_serialized)?;
@@ -166,11 +158,6 @@ pub(crate) fn adapt_block(block: ResultBlock, nth: usize, version: SpecVersion) 
         }
         other => other,
     }
-}
-
-/// The same for all blocks.
-pub(crate) fn adapt_blocks(blocks: Vec<ResultBlock>, version: SpecVersion) -> Vec<ResultBlock> {
-    blocks.into_iter().enumerate().map(|(nth, block)| adapt_block(block, nth, version)).collect()
 }
 
 /// A link as Markdown writes one, with what is known of it.
@@ -316,7 +303,7 @@ mod tests {
         let written_text = ResultBlock::Text(TextBlock { text: "t".into(), notes: notes(meta) });
         let said = |block: &ResultBlock, version: SpecVersion| {
             let result = json!({ "content": [adapt_block(block.clone(), 2, version)] });
-            let json = to_json(&result, version, &[("content", Place::Block)]).unwrap();
+            let json = to_json(ResultNotes::default(), &result, version, &[("content", Place::Block)]).unwrap();
             serde_json::from_slice::<Value>(&json).unwrap()["content"][0].take()
         };
         let bytes = json!({

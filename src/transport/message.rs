@@ -14,8 +14,8 @@ use serde_json::{Value, value::RawValue};
 use crate::redact::Redactors;
 use crate::server::{Method, OutgoingMessage};
 
-use super::length_limits;
-use super::request_params::{InvalidParams, parse_params, parse_typed_request};
+use super::length_limits::{MAX_INITIALIZE_BYTES, MAX_LABEL_BYTES, check_request, too_long_message};
+use super::request_params::{InvalidParams, params_object, parse_typed_request};
 
 /// A message from a client.
 #[derive(Debug)]
@@ -130,22 +130,8 @@ pub(super) fn parse_envelope(bytes: &[u8]) -> Result<Envelope<'_>, MessageError>
             MessageError::parse_error(format!("invalid JSON: {error}"))
         }
     })?;
-    classify(members)
-}
-
-fn not_an_object(text: &str) -> MessageError {
-    if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
-        return MessageError::parse_error(format!("invalid JSON: {error}"));
-    }
-    MessageError::invalid_request(None, "invalid JSON-RPC message, expected an object")
-}
-
-fn classify(members: EnvelopeMembers<'_>) -> Result<Envelope<'_>, MessageError> {
-    if members.id.is_some_and(|id| id.get().len() > length_limits::MAX_LABEL_BYTES) {
-        return Err(MessageError::invalid_request(
-            None,
-            length_limits::too_long_message("id", length_limits::MAX_LABEL_BYTES),
-        ));
+    if members.id.is_some_and(|id| id.get().len() > MAX_LABEL_BYTES) {
+        return Err(MessageError::invalid_request(None, too_long_message("id", MAX_LABEL_BYTES)));
     }
     let id = members.id.map(|id| serde_json::from_str::<RequestId>(id.get()));
     let valid_id = id.as_ref().and_then(|id| id.as_ref().ok()).cloned();
@@ -160,11 +146,8 @@ fn classify(members: EnvelopeMembers<'_>) -> Result<Envelope<'_>, MessageError> 
         }
         return Err(MessageError::invalid_request(valid_id, "missing `method`, `result` or `error`"));
     };
-    if method.get().len() > length_limits::MAX_LABEL_BYTES {
-        return Err(MessageError::invalid_request(
-            valid_id,
-            length_limits::too_long_message("method", length_limits::MAX_LABEL_BYTES),
-        ));
+    if method.get().len() > MAX_LABEL_BYTES {
+        return Err(MessageError::invalid_request(valid_id, too_long_message("method", MAX_LABEL_BYTES)));
     }
     let Some(method) = text_of(method) else {
         return Err(MessageError::invalid_request(valid_id, "`method` must be a string"));
@@ -174,6 +157,13 @@ fn classify(members: EnvelopeMembers<'_>) -> Result<Envelope<'_>, MessageError> 
         Some(Ok(id)) => Ok(Envelope { kind: MessageKind::Request { id, method }, params }),
         Some(Err(_)) => Err(MessageError::invalid_request(None, "`id` must be a string or an integer")),
     }
+}
+
+fn not_an_object(text: &str) -> MessageError {
+    if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
+        return MessageError::parse_error(format!("invalid JSON: {error}"));
+    }
+    MessageError::invalid_request(None, "invalid JSON-RPC message, expected an object")
 }
 
 /// The text that a value is.
@@ -205,10 +195,10 @@ impl Envelope<'_> {
     /// one's.
     pub(super) fn parse(self) -> Result<Option<Incoming>, MessageError> {
         match self.kind {
-            MessageKind::Request { id, method } => {
-                let request = parse_request(&id, method, self.params)?;
-                Ok(Some(Incoming::Request(id, Box::new(request))))
-            }
+            MessageKind::Request { id, method } => match parse_request(&method, self.params) {
+                Ok(request) => Ok(Some(Incoming::Request(id, Box::new(request)))),
+                Err(complaint) => Err(MessageError::invalid_params(id, complaint)),
+            },
             MessageKind::Notification { method } => {
                 Ok(parse_notification(&method, self.params).map(Box::new).map(Incoming::Notification))
             }
@@ -233,36 +223,24 @@ impl Envelope<'_> {
     }
 }
 
-/// A request with invalid parameters is passed on: the handler reports the same error on every transport. Only JSON
-/// that cannot be held, such as endless nesting, is an error here.
-fn parse_request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> Result<ClientRequest, MessageError> {
-    let has_small_params = Method::find(&method).is_some_and(|method| method.has_small_params);
-    if has_small_params && params.is_some_and(|params| params.len() > length_limits::MAX_INITIALIZE_BYTES) {
-        return Err(MessageError::invalid_params(
-            id.clone(),
-            length_limits::too_long_message("params", length_limits::MAX_INITIALIZE_BYTES),
-        ));
+/// A request with invalid parameters is passed on: the handler reports the same error on every transport. Only what must
+/// not be held, such as endless nesting, is an error here.
+fn parse_request(method: &str, params: Option<&str>) -> Result<ClientRequest, String> {
+    let has_small_params = Method::find(method).is_some_and(|method| method.has_small_params);
+    if has_small_params && params.is_some_and(|params| params.len() > MAX_INITIALIZE_BYTES) {
+        return Err(too_long_message("params", MAX_INITIALIZE_BYTES));
     }
-    match parse_typed_request(&method, params) {
-        Ok(request) => {
-            return match length_limits::check_request(&request) {
-                Ok(()) => Ok(request),
-                Err(message) => Err(MessageError::invalid_params(id.clone(), message)),
-            };
-        }
-        Err(InvalidParams::Duplicate(complaint)) => {
-            return Err(MessageError::invalid_params(id.clone(), format!("invalid params: {complaint}")));
-        }
+    match parse_typed_request(method, params) {
+        Ok(request) => return check_request(&request).map(|()| request),
+        Err(InvalidParams::Duplicate(complaint)) => return Err(format!("invalid params: {complaint}")),
         Err(InvalidParams::Other) => {}
     }
     let params = params.map(serde_json::from_str::<Value>).transpose();
-    let params =
-        params.map_err(|error| MessageError::invalid_params(id.clone(), format!("invalid params: {error}")))?;
-    Ok(custom_request(method.into_owned(), params))
+    Ok(custom_request(method, params.map_err(|error| format!("invalid params: {error}"))?))
 }
 
 /// Invalid metadata stays in the params, for the handler to report.
-fn custom_request(method: String, mut params: Option<Value>) -> ClientRequest {
+fn custom_request(method: &str, mut params: Option<Value>) -> ClientRequest {
     let meta = match params.as_mut().and_then(Value::as_object_mut) {
         Some(params) if params.get("_meta").is_some_and(Value::is_object) => params.shift_remove("_meta"),
         _ => None,
@@ -279,8 +257,12 @@ fn parse_notification(method: &str, params: Option<&str>) -> Option<ClientNotifi
     use ClientNotification as N;
     Some(match method {
         "notifications/initialized" => N::InitializedNotification(NotificationNoParam::default()),
-        "notifications/cancelled" => N::CancelledNotification(Notification::new(parse_params(params).ok()?)),
-        "notifications/progress" => N::ProgressNotification(Notification::new(parse_params(params).ok()?)),
+        "notifications/cancelled" => {
+            N::CancelledNotification(Notification::new(serde_json::from_str(params_object(params)?).ok()?))
+        }
+        "notifications/progress" => {
+            N::ProgressNotification(Notification::new(serde_json::from_str(params_object(params)?).ok()?))
+        }
         "notifications/roots/list_changed" => N::RootsListChangedNotification(NotificationNoParam::default()),
         _ => {
             let params = params.and_then(|params| serde_json::from_str(params).ok());

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Caller, CallerKind, MemoryPool, Reservation, block_if_large};
 use crate::diagnostic::bytes_without_byte_order_mark;
+use crate::identity::AccessControl;
 use crate::redact::Redactors;
 use crate::server::{IncomingRequest, OutgoingMessage, SharedServer};
 use crate::spec_version::SpecVersion;
@@ -51,6 +52,11 @@ pub(super) struct ReceivedMessage {
 }
 
 impl ReceivedPayload {
+    /// A message that is parsed already.
+    pub(super) fn new(message: Incoming, reservation: Arc<Reservation>) -> ReceivedPayload {
+        ReceivedPayload::Message(ReceivedMessage { message: Some(message), reservation })
+    }
+
     /// Reads what a peer has sent, a message or a batch. It holds no lock, so a long message delays no one.
     pub(super) fn parse(bytes: &[u8], caller: &Arc<Caller>) -> Result<ReceivedPayload, MessageError> {
         let bytes = bytes_without_byte_order_mark(bytes);
@@ -72,10 +78,6 @@ impl ReceivedPayload {
 }
 
 impl ReceivedMessage {
-    pub(super) fn new(message: Incoming, reservation: Arc<Reservation>) -> ReceivedMessage {
-        ReceivedMessage { message: Some(message), reservation }
-    }
-
     fn parse(bytes: &[u8], caller: &Arc<Caller>) -> Result<ReceivedMessage, MessageError> {
         let bytes = &*normalize(bytes);
         let envelope = message::parse_envelope(bytes)?;
@@ -122,22 +124,64 @@ impl PeerState {
         &self.caller
     }
 
-    /// Takes what a peer has sent, a message or a batch, in a session of this version if there is one.
+    /// Takes a message of a peer: notes what it asks or cancels.
+    ///
+    /// # Errors
+    /// The request cannot be taken, as its id is in use.
     pub(super) fn receive(
         &mut self,
-        received: ReceivedPayload,
-        version: Option<SpecVersion>,
-    ) -> Result<ReceiveOutcome, MessageError> {
-        match received {
-            ReceivedPayload::Batch(list) => self.receive_batch(list, version),
-            ReceivedPayload::Message(received) => {
-                let mut outcome = ReceiveOutcome::default();
-                outcome.messages = self.register(received, &mut outcome)?.into_iter().collect();
-                let finished = outcome.cancelled.iter().filter_map(|id| self.batches.cancel(id));
-                outcome.finished_batches.extend(finished);
-                Ok(outcome)
+        received: ReceivedMessage,
+        outcome: &mut ReceiveOutcome,
+    ) -> Result<(), MessageError> {
+        let ReceivedMessage { message, reservation } = received;
+        outcome.messages.extend(match message {
+            Some(Incoming::Request(id, request)) => {
+                let cancel = CancellationToken::new();
+                let added = self.pending.add(&id, request.method(), reservation.clone(), cancel.clone());
+                added.map_err(|full| admission_error(&id, &full))?;
+                let access = AccessControl::default();
+                Some(HandlerMessage::Request(IncomingRequest { id, request, reservation, cancel, access }))
             }
+            Some(Incoming::Notification(notification)) => {
+                if let Some(id) = message::cancelled_request(&notification).filter(|id| self.pending.cancel(id)) {
+                    outcome.finished_batches.extend(self.batches.cancel(id));
+                    outcome.cancelled.push(id.clone());
+                }
+                Some(HandlerMessage::Notification(notification))
+            }
+            Some(Incoming::Answer(id, answer)) => Some(HandlerMessage::Answer(id, answer)),
+            None => None,
+        });
+        Ok(())
+    }
+
+    /// Takes the messages of a batch in a session of this version.
+    pub(super) fn receive_batch(
+        &mut self,
+        list: Vec<Result<ReceivedMessage, MessageError>>,
+        version: Option<SpecVersion>,
+        outcome: &mut ReceiveOutcome,
+    ) -> Result<(), MessageError> {
+        if version != Some(SpecVersion::V2025_03_26) {
+            let message = "batches are only supported in sessions of version 2025-03-26; send each message on its own";
+            return Err(MessageError::invalid_request(None, message));
         }
+        let (mut requests, mut errors) = (Vec::new(), Vec::new());
+        for received in list {
+            let (taken, cancelled) = (outcome.messages.len(), outcome.cancelled.len());
+            if let Err(error) = received.and_then(|received| self.receive(received, outcome)) {
+                errors.push(error.into_message(&self.redactors));
+            }
+            if let Some(HandlerMessage::Request(request)) = outcome.messages.get(taken) {
+                requests.push(request.id.clone());
+            }
+            // A batch does not wait for what it cancels itself.
+            let cancelled = outcome.cancelled.get(cancelled..).unwrap_or_default();
+            requests.retain(|id| !cancelled.contains(id));
+        }
+        outcome.batch = self.batches.begin(&requests, errors);
+        outcome.finished_batches.extend(outcome.batch.and_then(|batch| self.batches.take_finished(batch)));
+        Ok(())
     }
 
     /// Takes the answer to a request, whose reservation this is.
@@ -151,64 +195,6 @@ impl PeerState {
     /// Cancels all that is pending.
     pub(super) fn cancel_all(&mut self) {
         self.pending.cancel_all();
-    }
-
-    fn receive_batch(
-        &mut self,
-        list: Vec<Result<ReceivedMessage, MessageError>>,
-        version: Option<SpecVersion>,
-    ) -> Result<ReceiveOutcome, MessageError> {
-        if version != Some(SpecVersion::V2025_03_26) {
-            let message = "batches are only supported in sessions of version 2025-03-26; send each message on its own";
-            return Err(MessageError::invalid_request(None, message));
-        }
-        let (mut outcome, mut requests, mut errors) = (ReceiveOutcome::default(), Vec::new(), Vec::new());
-        for received in list {
-            let before = outcome.cancelled.len();
-            match received.and_then(|received| self.register(received, &mut outcome)) {
-                Ok(message) => {
-                    if let Some(HandlerMessage::Request(request)) = &message {
-                        requests.push(request.id.clone());
-                    }
-                    outcome.messages.extend(message);
-                }
-                Err(error) => errors.push(error.into_message(&self.redactors)),
-            }
-            // A batch does not wait for what it cancels itself.
-            for id in outcome.cancelled.get(before..).unwrap_or_default() {
-                match requests.iter().position(|request| request == id) {
-                    Some(own) => drop(requests.remove(own)),
-                    None => outcome.finished_batches.extend(self.batches.cancel(id)),
-                }
-            }
-        }
-        outcome.batch = self.batches.begin(&requests, errors);
-        outcome.finished_batches.extend(outcome.batch.and_then(|batch| self.batches.take_finished(batch)));
-        Ok(outcome)
-    }
-
-    /// Notes what a message asks or cancels, and returns it where the handler must see it.
-    fn register(
-        &mut self,
-        received: ReceivedMessage,
-        outcome: &mut ReceiveOutcome,
-    ) -> Result<Option<HandlerMessage>, MessageError> {
-        let ReceivedMessage { message, reservation } = received;
-        match message {
-            Some(Incoming::Request(id, request)) => {
-                let cancel = CancellationToken::new();
-                let added = self.pending.add(&id, request.method(), reservation.clone(), cancel.clone());
-                added.map_err(|full| admission_error(&id, &full))?;
-                Ok(Some(HandlerMessage::Request(IncomingRequest { id, request, reservation, cancel })))
-            }
-            Some(Incoming::Notification(notification)) => {
-                let cancelled = message::cancelled_request(&notification).filter(|id| self.pending.cancel(id));
-                outcome.cancelled.extend(cancelled.cloned());
-                Ok(Some(HandlerMessage::Notification(notification)))
-            }
-            Some(Incoming::Answer(id, answer)) => Ok(Some(HandlerMessage::Answer(id, answer))),
-            None => Ok(None),
-        }
     }
 }
 
@@ -308,9 +294,14 @@ mod tests {
             let (mut messages, mut cancelled) = (Vec::new(), 0);
             let version = Some(SpecVersion::V2025_03_26);
             for line in &lines {
-                let received = ReceivedPayload::parse(line, &peer_state.caller);
-                match received.and_then(|received| peer_state.receive(received, version)) {
-                    Ok(outcome) => {
+                let mut outcome = ReceiveOutcome::default();
+                let taken = match ReceivedPayload::parse(line, &peer_state.caller) {
+                    Ok(ReceivedPayload::Message(message)) => peer_state.receive(message, &mut outcome),
+                    Ok(ReceivedPayload::Batch(list)) => peer_state.receive_batch(list, version, &mut outcome),
+                    Err(error) => Err(error),
+                };
+                match taken {
+                    Ok(()) => {
                         cancelled += outcome.cancelled.len();
                         messages.extend(outcome.messages);
                     }

@@ -30,6 +30,7 @@ impl From<serde_json::Error> for InvalidParams {
 /// Another method, and params that are not those of the method.
 pub(super) fn parse_typed_request(method: &str, params: Option<&str>) -> Result<ClientRequest, InvalidParams> {
     use ClientRequest as R;
+    let params = params_object(params).ok_or(InvalidParams::Other)?;
     Ok(match method {
         "tools/call" => R::CallToolRequest(with_params(params)?),
         "prompts/get" => R::GetPromptRequest(with_params(params)?),
@@ -53,7 +54,7 @@ pub(super) fn parse_typed_request(method: &str, params: Option<&str>) -> Result<
         "skills/list" => R::ListSkillsRequest(with_optional_params(params)?),
         "server/discover" => {
             let mut request = Request::new(DiscoverRequestParams {});
-            if let Some(meta) = parse_params::<ParamsMeta>(params)?.meta {
+            if let Some(meta) = serde_json::from_str::<ParamsMeta>(params)?.meta {
                 request.extensions.insert(meta);
             }
             R::DiscoverRequest(request)
@@ -62,16 +63,15 @@ pub(super) fn parse_typed_request(method: &str, params: Option<&str>) -> Result<
     })
 }
 
-/// MCP has no positional parameters, but serde would accept an array as the fields of a struct.
-pub(super) fn parse_params<P: DeserializeOwned>(params: Option<&str>) -> Result<P, InvalidParams> {
-    let params = params.unwrap_or("{}");
-    if params.starts_with('{') { Ok(serde_json::from_str(params)?) } else { Err(InvalidParams::Other) }
+/// Params as an object: MCP has no positional ones, but serde would accept an array as the fields of a struct.
+pub(super) fn params_object(params: Option<&str>) -> Option<&str> {
+    Some(params.unwrap_or("{}")).filter(|params| params.starts_with('{'))
 }
 
 fn with_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(
-    params: Option<&str>,
+    params: &str,
 ) -> Result<Request<M, P>, InvalidParams> {
-    let mut params: P = parse_params(params)?;
+    let mut params: P = serde_json::from_str(params)?;
     let meta = params.meta_mut().take();
     let mut request = Request::new(params);
     if let Some(meta) = meta {
@@ -81,9 +81,9 @@ fn with_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(
 }
 
 fn with_optional_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(
-    params: Option<&str>,
+    params: &str,
 ) -> Result<RequestOptionalParam<M, P>, InvalidParams> {
-    let mut params: P = parse_params(params)?;
+    let mut params: P = serde_json::from_str(params)?;
     let meta = params.meta_mut().take();
     let mut request = RequestOptionalParam::with_param(params);
     if let Some(meta) = meta {
@@ -98,11 +98,9 @@ struct ParamsMeta {
     meta: Option<RequestMetaObject>,
 }
 
-fn without_params<M: Default>(params: Option<&str>) -> Result<RequestNoParam<M>, InvalidParams> {
+fn without_params<M: Default>(params: &str) -> Result<RequestNoParam<M>, InvalidParams> {
     let mut request = RequestNoParam::default();
-    if params.is_some()
-        && let Some(meta) = parse_params::<ParamsMeta>(params)?.meta
-    {
+    if let Some(meta) = serde_json::from_str::<ParamsMeta>(params)?.meta {
         request.extensions.insert(meta);
     }
     Ok(request)

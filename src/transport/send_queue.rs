@@ -10,7 +10,6 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{
@@ -34,16 +33,6 @@ const MAX_WRITE_BYTES: usize = 1024 * 1024;
 /// How long an answer stays behind progress. The TypeScript SDK forgets who waits for progress when it reads the answer,
 /// before it passes on what came in the same read.
 const RESPONSE_DELAY_AFTER_PROGRESS: Duration = Duration::from_millis(5);
-
-/// How a message relates to the one before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum QueuedKind {
-    /// A response, which must not be read together with progress.
-    Response,
-    Progress,
-    /// Anything else.
-    Any,
-}
 
 /// The outgoing half of a connection.
 pub(super) struct SendQueue {
@@ -74,33 +63,6 @@ struct WriteChunk {
     responses: usize,
 }
 
-impl WriteChunk {
-    /// Whether a message may be appended.
-    fn accepts(&self, kind: QueuedKind) -> bool {
-        self.bytes.len() < MAX_WRITE_BYTES && !(self.has_progress && kind == QueuedKind::Response)
-    }
-}
-
-impl WriteQueue {
-    /// Adds a message as a line.
-    fn add(&mut self, json: Bytes, kind: QueuedKind) {
-        let (has_progress, responses) = (kind == QueuedKind::Progress, usize::from(kind == QueuedKind::Response));
-        match self.pieces.back_mut().filter(|last| json.len() < MAX_WRITE_BYTES && last.accepts(kind)) {
-            Some(last) => {
-                last.bytes.extend_from_slice(&json);
-                last.bytes.push(b'\n');
-                last.has_progress |= has_progress;
-                last.responses += responses;
-            }
-            None => {
-                let mut bytes = Vec::from(json);
-                bytes.push(b'\n');
-                self.pieces.push_back(WriteChunk { bytes, has_progress, responses });
-            }
-        }
-    }
-}
-
 impl SendQueue {
     /// A queue for messages to a peer. When it takes nothing any more, `abort` is cancelled.
     pub(super) fn new(caller: &Arc<Caller>, abort: CancellationToken) -> Arc<SendQueue> {
@@ -114,39 +76,38 @@ impl SendQueue {
         })
     }
 
-    /// Writes messages until the queue is closed and empty, or the peer takes nothing any more.
-    pub(super) async fn write_to(&self, writer: impl AsyncWrite + Unpin) {
-        if let Err(error) = self.write(writer).await {
-            tracing::debug!(%error, "write failed");
-        }
-        self.abort();
-    }
-
-    /// Adds a message.
-    pub(super) fn push(&self, message: OutgoingMessage) {
-        let kind = match message.kind {
-            OutgoingKind::Answer { .. } => QueuedKind::Response,
-            OutgoingKind::Progress(_) => QueuedKind::Progress,
-            _ => QueuedKind::Any,
-        };
-        self.push_json(message.json, kind);
-    }
-
     /// Adds the answers to a batch.
     pub(super) fn push_batch(&self, responses: &[OutgoingMessage]) {
-        self.push_json(batch::responses_to_json(responses).into(), QueuedKind::Response);
+        let kind = OutgoingKind::Answer { id: None, error: None };
+        self.push(OutgoingMessage { json: batch::responses_to_json(responses).into(), kind });
     }
 
-    fn push_json(&self, json: Bytes, kind: QueuedKind) {
-        self.unwritten_responses.fetch_add(usize::from(kind == QueuedKind::Response), Ordering::AcqRel);
-        let written = json.len() + 1;
+    /// Adds a message, as a line.
+    pub(super) fn push(&self, message: OutgoingMessage) {
+        let (is_response, has_progress) = (message.is_answer(), matches!(message.kind, OutgoingKind::Progress(_)));
+        let (json, responses) = (message.json, usize::from(is_response));
+        self.unwritten_responses.fetch_add(responses, Ordering::AcqRel);
         let mut queue = self.queue();
         if queue.is_closed {
             return;
         }
-        queue.bytes += written;
-        self.reservation.grow(written as u64);
-        queue.add(json, kind);
+        queue.bytes += json.len() + 1;
+        self.reservation.grow(json.len() as u64 + 1);
+        let last = queue.pieces.back_mut().filter(|last| last.bytes.len().max(json.len()) < MAX_WRITE_BYTES);
+        // A response must not be read together with progress.
+        match last.filter(|last| !(last.has_progress && is_response)) {
+            Some(last) => {
+                last.bytes.extend_from_slice(&json);
+                last.bytes.push(b'\n');
+                last.has_progress |= has_progress;
+                last.responses += responses;
+            }
+            None => {
+                let mut bytes = Vec::from(json);
+                bytes.push(b'\n');
+                queue.pieces.push_back(WriteChunk { bytes, has_progress, responses });
+            }
+        }
         self.update_full(&queue);
         drop(queue);
         self.pushed.notify_one();
@@ -195,7 +156,8 @@ impl SendQueue {
         self.queue.lock()
     }
 
-    async fn write<W: AsyncWrite + Unpin>(&self, mut writer: W) -> io::Result<()> {
+    /// Writes messages until the queue is closed and empty, or the peer takes nothing any more.
+    pub(super) async fn write_to(&self, mut writer: impl AsyncWrite + Unpin) {
         let mut progress: Option<Instant> = None;
         loop {
             let (piece, is_closed) = {
@@ -204,7 +166,7 @@ impl SendQueue {
             };
             let Some(piece) = piece else {
                 if is_closed {
-                    return Ok(());
+                    break;
                 }
                 self.pushed.notified().await;
                 continue;
@@ -213,21 +175,25 @@ impl SendQueue {
                 tokio::time::sleep_until(progress_written_at + RESPONSE_DELAY_AFTER_PROGRESS).await;
                 progress = None;
             }
-            writer.write_all(&piece.bytes).await?;
-            writer.flush().await?;
+            let written: io::Result<()> = async {
+                writer.write_all(&piece.bytes).await?;
+                writer.flush().await
+            }
+            .await;
+            if let Err(error) = written {
+                tracing::debug!(%error, "write failed");
+                break;
+            }
             if piece.has_progress {
                 progress = Some(Instant::now());
             }
             self.unwritten_responses.fetch_sub(piece.responses, Ordering::AcqRel);
-            self.record_write(piece.bytes.len());
+            let mut queue = self.queue();
+            queue.bytes = queue.bytes.saturating_sub(piece.bytes.len());
+            self.reservation.shrink(piece.bytes.len() as u64);
+            self.update_full(&queue);
         }
-    }
-
-    fn record_write(&self, written: usize) {
-        let mut queue = self.queue();
-        queue.bytes = queue.bytes.saturating_sub(written);
-        self.reservation.shrink(written as u64);
-        self.update_full(&queue);
+        self.abort();
     }
 }
 
@@ -252,12 +218,11 @@ mod tests {
     use rmcp::model::{NumberOrString, ProgressToken};
     use tokio::io::AsyncReadExt;
 
-    fn message(text: impl Into<String>, kind: QueuedKind) -> OutgoingMessage {
-        let kind = match kind {
-            QueuedKind::Response => OutgoingKind::Answer { id: None, error: None },
-            QueuedKind::Progress => OutgoingKind::Progress(ProgressToken(NumberOrString::Number(1))),
-            QueuedKind::Any => OutgoingKind::Notification { origin: None },
-        };
+    const RESPONSE: OutgoingKind = OutgoingKind::Answer { id: None, error: None };
+    const PROGRESS: OutgoingKind = OutgoingKind::Progress(ProgressToken(NumberOrString::Number(1)));
+    const OTHER: OutgoingKind = OutgoingKind::Notification { origin: None };
+
+    fn message(text: impl Into<String>, kind: OutgoingKind) -> OutgoingMessage {
         OutgoingMessage { json: format!("\"{}\"", text.into()).into(), kind }
     }
 
@@ -277,10 +242,10 @@ mod tests {
             let mut sink = vec![0; 1024 * 1024];
             while far.read(&mut sink).await.unwrap() > 0 {}
         });
-        let large = message("x".repeat(MAX_QUEUED_BYTES - 16), QueuedKind::Any);
+        let large = message("x".repeat(MAX_QUEUED_BYTES - 16), OTHER);
         for _ in 0..100 {
             send_queue.push(large.clone());
-            send_queue.push(message("more than is full", QueuedKind::Any));
+            send_queue.push(message("more than is full", OTHER));
             tokio::time::timeout(Duration::from_secs(20), send_queue.wait_for_room())
                 .await
                 .expect("there is never any room");
@@ -292,9 +257,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn answer_is_delayed_after_progress() {
         let (send_queue, mut far) = send_queue(64 * 1024);
-        send_queue.push(message("progress", QueuedKind::Progress));
-        send_queue.push(message("answer", QueuedKind::Response));
-        send_queue.push(message("next", QueuedKind::Response));
+        send_queue.push(message("progress", PROGRESS));
+        send_queue.push(message("answer", RESPONSE));
+        send_queue.push(message("next", RESPONSE));
         let mut read = [0; 64];
         let count = far.read(&mut read).await.unwrap();
         assert_eq!(&read[..count], b"\"progress\"\n");
@@ -305,12 +270,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn queued_progress_is_written_before_its_answer() {
         let (send_queue, mut far) = send_queue(64 * 1024);
-        for (text, kind) in [
-            ("pa", QueuedKind::Progress),
-            ("a", QueuedKind::Response),
-            ("pb", QueuedKind::Progress),
-            ("b", QueuedKind::Response),
-        ] {
+        for (text, kind) in [("pa", PROGRESS), ("a", RESPONSE), ("pb", PROGRESS), ("b", RESPONSE)] {
             send_queue.push(message(text, kind));
         }
         for expected in ["\"pa\"\n", "\"a\"\n\"pb\"\n", "\"b\"\n"] {
@@ -325,7 +285,7 @@ mod tests {
         let (near, _far) = tokio::io::duplex(16);
         let (caller, abort) = (Arc::<Caller>::default(), CancellationToken::new());
         let send_queue = SendQueue::new(&caller, abort.clone());
-        send_queue.push(message("x".repeat(MAX_QUEUED_BYTES), QueuedKind::Response));
+        send_queue.push(message("x".repeat(MAX_QUEUED_BYTES), RESPONSE));
         assert!(send_queue.is_full());
         send_queue.close();
         assert!(tokio::time::timeout(Duration::from_millis(10), send_queue.write_to(near)).await.is_err());
@@ -336,7 +296,7 @@ mod tests {
     #[tokio::test]
     async fn queued_bytes_are_reserved_until_written() {
         let (send_queue, mut far) = send_queue(16);
-        send_queue.push(message("x".repeat(1000), QueuedKind::Response));
+        send_queue.push(message("x".repeat(1000), RESPONSE));
         assert_eq!(send_queue.reservation.bytes(), 1003);
         let mut read = vec![0; 1003];
         far.read_exact(&mut read).await.unwrap();

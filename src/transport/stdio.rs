@@ -1,7 +1,6 @@
 //! Standard input and output, and any other pipe: a message a line.
 
 use std::{
-    ops::Range,
     pin::pin,
     sync::{
         Arc,
@@ -27,7 +26,7 @@ use super::{
     batch::AnswerRoute,
     line_buffer::{LineBuffer, LineEvent},
     message::MessageError,
-    peer_state::{HandlerMessage, PeerState, ReceivedPayload},
+    peer_state::{HandlerMessage, PeerState, ReceiveOutcome, ReceivedPayload},
     poll_while_woken::poll_while_woken,
     send_queue::SendQueue,
     stdio_sockets,
@@ -120,7 +119,7 @@ impl<R: AsyncRead + Unpin> PipeInput<R> {
             connection.send_queue.wait_for_room().await;
             connection.wait_for_share().await;
             match self.lines.next() {
-                LineEvent::Line(line) => self.receive_line(line, connection),
+                LineEvent::Line(line) => connection.receive(self.lines.get(line)),
                 LineEvent::TooLong => {
                     let message = "message exceeds 16 MiB, the limit on stdio";
                     connection.send_error(MessageError::invalid_request(None, message));
@@ -142,15 +141,6 @@ impl<R: AsyncRead + Unpin> PipeInput<R> {
             // The last line may lack its end.
             self.lines.read_buffer().push(b'\n');
             self.has_ended = true;
-        }
-    }
-
-    /// Parses a line, and answers its errors.
-    fn receive_line(&mut self, line: Range<usize>, connection: &Arc<PipeConnection>) {
-        let caller = connection.state().caller().clone();
-        match ReceivedPayload::parse(self.lines.get(line), &caller) {
-            Ok(payload) => connection.receive(payload),
-            Err(error) => connection.send_error(error),
         }
     }
 }
@@ -186,30 +176,33 @@ impl PipeConnection {
         self.state.lock()
     }
 
-    fn receive(self: &Arc<PipeConnection>, payload: ReceivedPayload) {
-        let received = self.state().receive(payload, self.handler.session_version());
-        match received {
-            Ok(outcome) => {
-                let answered = outcome.finished_batches.iter().filter(|whole| !whole.responses.is_empty());
-                answered.for_each(|whole| self.send_queue.push_batch(&whole.responses));
-                if !outcome.cancelled.is_empty() {
-                    self.answered.notify_waiters();
-                }
-                outcome.messages.into_iter().for_each(|message| self.handle(message));
+    /// Takes a line, and begins to answer its requests. An invalid one is answered with an error.
+    fn receive(self: &Arc<PipeConnection>, line: &[u8]) {
+        let caller = self.state().caller().clone();
+        let mut outcome = ReceiveOutcome::default();
+        let taken = match ReceivedPayload::parse(line, &caller) {
+            Ok(ReceivedPayload::Message(message)) => self.state().receive(message, &mut outcome),
+            Ok(ReceivedPayload::Batch(list)) => {
+                self.state().receive_batch(list, self.handler.session_version(), &mut outcome)
             }
-            Err(error) => self.send_error(error),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = taken {
+            return self.send_error(error);
         }
-    }
-
-    fn handle(self: &Arc<PipeConnection>, message: HandlerMessage) {
-        match message {
-            HandlerMessage::Request(request) => {
-                let (connection, reservation) = (self.clone(), request.reservation.clone());
-                self.handler.begin(request, move |answer| connection.answer(answer, &reservation));
-            }
-            HandlerMessage::Answer(id, answer) => self.handler.peer().take_answer(&id, answer),
-            HandlerMessage::Notification(notification) => {
-                self.handler.receive_notification(&notification);
+        let answered = outcome.finished_batches.iter().filter(|whole| !whole.responses.is_empty());
+        answered.for_each(|whole| self.send_queue.push_batch(&whole.responses));
+        if !outcome.cancelled.is_empty() {
+            self.answered.notify_waiters();
+        }
+        for message in outcome.messages {
+            match message {
+                HandlerMessage::Request(request) => {
+                    let (connection, reservation) = (self.clone(), request.reservation.clone());
+                    self.handler.begin(request, move |answer| connection.answer(answer, &reservation));
+                }
+                HandlerMessage::Answer(id, answer) => self.handler.peer().take_answer(&id, answer),
+                HandlerMessage::Notification(notification) => self.handler.receive_notification(&notification),
             }
         }
     }

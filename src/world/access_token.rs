@@ -248,7 +248,8 @@ impl TokenRequest {
         if self.credentials_in_form {
             form.append_pair("client_id", &self.client_id).append_pair("client_secret", &self.client_secret);
         } else {
-            headers.push(HttpHeader::new_secret("Authorization", self.basic_credentials()));
+            headers
+                .push(HttpHeader::new_secret("Authorization", basic_credentials(&self.client_id, &self.client_secret)));
         }
         HttpRequest {
             method: "POST".to_owned(),
@@ -260,12 +261,6 @@ impl TokenRequest {
             follows_redirects: false,
             ..self.limits.clone()
         }
-    }
-
-    /// Both parts are form-encoded before they are joined (RFC 6749, 2.3.1).
-    fn basic_credentials(&self) -> String {
-        let encode = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-        format!("Basic {}", STANDARD.encode(format!("{}:{}", encode(&self.client_id), encode(&self.client_secret))))
     }
 
     fn error(&self, response: &HttpResponse, parsed: &TokenResponse) -> WorldError {
@@ -282,4 +277,10 @@ impl TokenRequest {
     fn failure(&self, reason: String) -> WorldError {
         WorldError::Token { host: self.url.host_str().unwrap_or_default().to_owned(), reason }
     }
+}
+
+/// The value of `Authorization` of a client. Both parts are form-encoded before they are joined (RFC 6749, 2.3.1).
+pub fn basic_credentials(client_id: &str, client_secret: &str) -> String {
+    let encode = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    format!("Basic {}", STANDARD.encode(format!("{}:{}", encode(client_id), encode(client_secret))))
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe::{Receiver, Sender, pipe};
 
-use super::LatestLine;
 use super::captured_bytes::{CapturedBytes, TAIL_BYTES, last_bytes};
+use super::{LatestLine, ProgramCommand};
 use crate::budget::{Budget, BudgetExceeded};
 use crate::world::supervisor;
 
@@ -31,14 +31,10 @@ pub(super) struct ParentPipes {
 }
 
 impl ParentPipes {
-    /// Creates the pipes of a program that reads `stdin`, and returns its ends. Up to `limit` bytes of each output are
-    /// kept, and held.
-    pub(super) fn new(
-        stdin: Option<Vec<u8>>,
-        limit: u64,
-        budget: &Budget,
-    ) -> io::Result<(ParentPipes, supervisor::ChildDescriptors)> {
-        let (stdin_writer, fed) = match stdin {
+    /// Creates the pipes of a program, which take its stdin, and returns its ends. Up to `max_output` bytes of each output
+    /// are kept, and held; stdout is passed on as it comes.
+    pub(super) fn new(command: &mut ProgramCommand) -> io::Result<(ParentPipes, supervisor::ChildDescriptors)> {
+        let (stdin_writer, fed) = match command.stdin.take() {
             Some(bytes) => {
                 let (ours, theirs) = pipe()?;
                 (StdinWriter { pipe: Some(ours), bytes, written_bytes: 0 }, Some(theirs.into_blocking_fd()?))
@@ -48,19 +44,13 @@ impl ParentPipes {
         let ((stdout, out), (stderr, err)) = (output_pipe()?, output_pipe()?);
         let ours = ParentPipes {
             stdin: stdin_writer,
-            stdout: OutputReader::new(stdout, limit, budget),
-            stderr: OutputReader::new(stderr, limit, budget),
+            stdout: OutputReader { latest_line: command.latest_line.clone(), ..OutputReader::new(stdout, command) },
+            stderr: OutputReader::new(stderr, command),
         };
         Ok((
             ours,
             supervisor::ChildDescriptors { stdin: fed, stdout: out, stderr: err, sandbox: Vec::new(), cwd: None },
         ))
-    }
-
-    /// Passes stdout on as it comes.
-    pub(super) fn with_latest_line(mut self, latest_line: Option<Arc<LatestLine>>) -> ParentPipes {
-        self.stdout.latest_line = latest_line;
-        self
     }
 
     /// Reads and writes until all three pipes are closed.
@@ -123,16 +113,16 @@ struct OutputReader {
 }
 
 impl OutputReader {
-    fn new(pipe: Receiver, limit: u64, budget: &Budget) -> OutputReader {
+    fn new(pipe: Receiver, command: &ProgramCommand) -> OutputReader {
         OutputReader {
             pipe: Some(pipe),
             bytes: Vec::new(),
-            limit,
+            limit: command.max_output,
             missing: 0,
             tail: Vec::new(),
             scratch: Vec::new(),
             latest_line: None,
-            budget: budget.nested(),
+            budget: command.budget.nested(),
             held: UNHELD_BYTES,
             budget_error: None,
         }

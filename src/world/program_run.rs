@@ -132,7 +132,7 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
         return Err(WorldError::ProgramLimit { limit, after: command.timeout });
     };
     let sandbox = sandbox::rulesets(&command, &program, &search_path)?;
-    let started = start_program(real, LocatedProgram { path: &program, sandbox }, &mut command, permit);
+    let started = start_program(real, &mut command, &program, sandbox, permit);
     let start_error = |error| start_error(error, &command, &program, &search_path);
     let to_error = |failure| match failure {
         ProgramFailure::NotStarted(error) => start_error(error),
@@ -193,34 +193,29 @@ fn locate_program(command: &ProgramCommand, path: &OsStr) -> Result<PathBuf, Wor
     }
 }
 
-/// A program that was found, and the rulesets that hold it.
-struct LocatedProgram<'a> {
-    path: &'a Path,
-    sandbox: Vec<OwnedFd>,
-}
-
+/// Starts the program at a path, which the rulesets of `sandbox` hold.
 fn start_program(
     real: &RealWorld,
-    located: LocatedProgram<'_>,
     command: &mut ProgramCommand,
+    path: &Path,
+    sandbox: Vec<OwnedFd>,
     permit: ProgramPermit,
 ) -> io::Result<(ProcessTree, ParentPipes)> {
-    let (pipes, child_stdio) = ParentPipes::new(command.stdin.take(), command.max_output, &command.budget)?;
-    let pipes = pipes.with_latest_line(command.latest_line.clone());
+    let (pipes, child_stdio) = ParentPipes::new(command)?;
     let cwd_folder = command.cwd_folder.as_ref().map(|folder| folder.try_clone()).transpose()?;
     // The path would be followed again.
     let cwd: &Path = if cwd_folder.is_some() { Path::new("/") } else { &command.cwd };
-    let child_stdio = ChildDescriptors { sandbox: located.sandbox, cwd: cwd_folder, ..child_stdio };
+    let child_stdio = ChildDescriptors { sandbox, cwd: cwd_folder, ..child_stdio };
     let own_env = command.env.iter().map(|(name, value)| (name.into(), value.into()));
     let start = StartRequest {
-        program: located.path.into(),
+        program: path.into(),
         arg0: (&command.program).into(),
         args: command.args.clone(),
         cwd: cwd.into(),
         env: real.environment.iter().cloned().chain(own_env).collect(),
         calls: sandbox::call_rules(command),
     };
-    Ok((real.supervisor.start_program(start, child_stdio, permit)?, pipes))
+    Ok((real.supervisor.client()?.start(start, child_stdio, permit), pipes))
 }
 
 /// Why the program at `path`, which was searched on a `PATH`, was not started.

@@ -113,44 +113,39 @@ impl ActionKind for ExecAction {
                 expand_home(Path::new(&value)).to_string_lossy().into_owned()
             }
         };
+        let scope = context.scope;
         let prepare = || {
-            let mut prepared = self.options.prepare(&program, context)?;
-            self.push_arguments(context.scope, &mut prepared).map(|()| prepared)
-        };
-        let prepared = context.scope.budget().run(prepare)??;
-        self.options.run(prepared, program.rsplit('/').next().unwrap_or(&program), context).await
-    }
-}
-
-impl ExecAction {
-    fn push_arguments(&self, scope: &Scope, prepared: &mut PreparedCommand) -> Result<(), ActionError> {
-        let mut argv = ArgvBuilder { prepared, after_dashes: false, allow_dash: &self.allow_dash };
-        for part in &self.parts {
-            match part {
-                ArgvPart::Always(template) => argv.push(template, scope, None)?,
-                ArgvPart::If { condition, then, otherwise } => {
-                    for template in if condition.render(scope)? { then } else { otherwise } {
-                        argv.push(template, scope, None)?;
+            let prepared = self.options.prepare(&program, context)?;
+            let mut argv = ArgvBuilder { prepared, after_dashes: false, allow_dash: &self.allow_dash };
+            for part in &self.parts {
+                match part {
+                    ArgvPart::Always(template) => argv.push(template, scope, None)?,
+                    ArgvPart::If { condition, then, otherwise } => {
+                        for template in if condition.render(scope)? { then } else { otherwise } {
+                            argv.push(template, scope, None)?;
+                        }
                     }
-                }
-                ArgvPart::Each { list, then } => {
-                    let label = list.source().trim_matches(['{', '}', ' ']);
-                    for item in list.render(scope)?.0 {
-                        let inner = scope.clone().with_this(item);
-                        for template in then {
-                            argv.push(template, &inner, Some(label))?;
+                    ArgvPart::Each { list, then } => {
+                        let label = list.source().trim_matches(['{', '}', ' ']);
+                        for item in list.render(scope)?.0 {
+                            let inner = scope.clone().with_this(item);
+                            for template in then {
+                                argv.push(template, &inner, Some(label))?;
+                            }
                         }
                     }
                 }
             }
-        }
-        Ok(())
+            Ok::<_, ActionError>(argv.prepared)
+        };
+        let prepared = scope.budget().run(prepare)??;
+        self.options.run(prepared, program.rsplit('/').next().unwrap_or(&program), context).await
     }
 }
 
 /// The arguments so far. After `--`, no argument is an option.
 struct ArgvBuilder<'a> {
-    prepared: &'a mut PreparedCommand,
+    prepared: PreparedCommand,
     after_dashes: bool,
     allow_dash: &'a BTreeSet<String>,
 }

@@ -111,7 +111,7 @@ impl RepeatedStepRun<'_> {
             return Ok(ActionOutcome::empty());
         }
         let context = StepContext { scope: &scope, timeout, checkpoint: None, ..*self.context };
-        self.step.execute_once(&context).await.map_err(|error| match error {
+        self.step.execute(&context).await.map_err(|error| match error {
             ActionError::InputRequired(_) => {
                 ActionError::message("a step with `each` cannot ask the client".to_owned())
             }

@@ -245,7 +245,7 @@ impl RunPlan {
                 self.marker.iter().for_each(CoverageMarker::hit);
                 // One that waited for the client goes on from its beginning.
                 let checkpoint = context.checkpoint.and_then(|checkpoint| checkpoint.inner.as_deref());
-                match run_action(action, &StepContext { checkpoint, reads, ..*context }).await {
+                match action.execute(&StepContext { checkpoint, reads, ..*context }).await {
                     Ok(outcome) => Ok(RunOutcome { outcome, steps: None, had_side_effects }),
                     Err(ActionError::InputRequired(pending)) => Err(nest_questions(*pending, Checkpoint::default())),
                     Err(error) => Err(error),
@@ -263,14 +263,6 @@ impl RunPlan {
         }
         ended
     }
-}
-
-/// Runs an action. What its templates and programs wrote ends with it, and its outcome is held until the call ends.
-async fn run_action(action: &Action, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
-    let scope = context.scope.nested();
-    let outcome = action.execute(&StepContext { scope: &scope, ..*context }).await;
-    scope.budget().leave(context.scope.budget(), outcome.as_ref().map_or(0, ActionOutcome::memory_size));
-    outcome
 }
 
 /// The questions of a step, as those of the run around it.
@@ -393,7 +385,10 @@ impl StepListRun<'_> {
         let (timeout, stdouts_so_far) = (*time_left, Some(&*stdouts));
         let reads = &step.reads;
         let context = StepContext { scope, timeout, checkpoint, stdouts: stdouts_so_far, id, reads, ..*self.context };
-        let mut outcome = step.execute(&context).await;
+        let mut outcome = match &step.each {
+            Some(each) => each.run(step, &context).await,
+            None => step.execute(&context).await,
+        };
         let stdout = outcome.as_mut().ok().and_then(|outcome| outcome.stdout.take());
         if let (Some(stdout), Some(id)) = (stdout, &step.id) {
             stdouts.insert(id, stdout, scope)?;
@@ -445,18 +440,10 @@ impl PlannedStep {
         self.when.as_ref().map_or(Ok(true), |when| Ok(when.render(scope)?))
     }
 
-    /// Runs it, once or for each item.
-    async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
-        match &self.each {
-            Some(each) => each.run(self, context).await,
-            None => self.execute_once(context).await,
-        }
-    }
-
     /// Runs its action once.
-    pub(super) async fn execute_once(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
+    pub(super) async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         self.marker.iter().for_each(CoverageMarker::hit);
-        let ended = run_action(&self.action, context).await;
+        let ended = self.action.execute(context).await;
         if self.continues_on_failure { on_fail::into_tolerated_outcome(ended) } else { ended }
     }
 }

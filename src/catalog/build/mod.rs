@@ -105,8 +105,8 @@ pub fn build_for_clients(packs: impl Into<ReadPacks>, clients: &[KnownClient]) -
 }
 
 /// Whether the served manifest says who calls over HTTP.
-fn has_auth(_: &LoadedPack) -> bool {
-    false
+fn has_auth(pack: &LoadedPack) -> bool {
+    pack.manifest.http.as_ref().is_some_and(|http| http.auth.is_some())
 }
 
 /// Hides the secrets of all packs, but not in what `report` says of them.

@@ -95,11 +95,12 @@ impl BuildOutcome {
         settings: &HttpSettings,
         http_serving_mode: &HttpServingMode,
     ) -> Result<(), AcceptError> {
-        if http_serving_mode.needs_token() && settings.access.token.is_none() {
+        let has_callers = settings.access.token.is_some() || settings.auth.is_some();
+        if http_serving_mode.needs_token() && !has_callers {
             let message = format!("missing `token`: `{}` is reachable from other machines", http_serving_mode.address);
             self.report
                 .error(Code::MissingKey, settings.key_span("token"), message)
-                .help("set `http.token`, or pass `--insecure`");
+                .help("set `http.token` or `http.auth`, or pass `--insecure`");
             return Err(AcceptError::Unprotected);
         }
         for key in http_serving_mode.settings_at_start.iter().flat_map(|at_start| at_start.changed_keys(settings)) {

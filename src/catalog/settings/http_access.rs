@@ -25,6 +25,20 @@ impl TokenDigest {
         TokenDigest(sha256(text.as_bytes()))
     }
 
+    /// The digest that 64 hexadecimal digits write.
+    pub fn from_hex(digits: &str) -> Option<TokenDigest> {
+        let nibble = |digit: &u8| char::from(*digit).to_digit(16);
+        let mut digest = [0; 32];
+        let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+        if pairs.len() != digest.len() || !rest.is_empty() {
+            return None;
+        }
+        for (byte, [high, low]) in digest.iter_mut().zip(pairs) {
+            *byte = u8::try_from(nibble(high)? * 16 + nibble(low)?).ok()?;
+        }
+        Some(TokenDigest(digest))
+    }
+
     /// Whether a caller's token matches. The whole digests are compared, so that the time reveals neither the token nor
     /// its length.
     pub fn matches(&self, presented: &[u8]) -> bool {

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Map;
+use url::Url;
 
+use crate::catalog::entry::listed_text::render_at_load;
 use crate::catalog::none_if_invalid;
 use crate::catalog::settings::http_access::{HttpAccess, TokenDigest, normalize_origin};
+use crate::catalog::settings::http_auth::{AuthSettings, auth_settings};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, LoadPurpose, Span};
 use crate::load::{LoadedPack, is_unexpanded};
@@ -25,6 +28,10 @@ pub struct HttpSettings {
     pub path: Option<String>,
     /// Who may ask.
     pub access: HttpAccess,
+    /// Who calls; `None` where nobody is asked who it is.
+    pub auth: Option<Arc<AuthSettings>>,
+    /// The URL of the endpoint, as clients name it.
+    pub public_url: Option<Url>,
     /// Whether HTTP+SSE of 2024-11-05 is served too.
     pub sse: bool,
     /// How many sessions there may be.
@@ -86,7 +93,9 @@ pub(in crate::catalog) fn http_settings(pack: &LoadedPack, compiler: &mut Compil
             .error(Code::Conflict, path.location, format!("path `{}` is reserved for HTTP+SSE", path.value))
             .help("use another path, or remove `sse`");
     }
-    if let (Some(listen), Some(Some(address)), None) = (&http.listen, listen, &http.token) {
+    if let (Some(listen), Some(Some(address)), None) =
+        (&http.listen, listen, http.token.as_ref().map(drop).or(http.auth.as_ref().map(drop)))
+    {
         // `serve --http` refuses to listen there without `--insecure`.
         if !address.ip().is_loopback() {
             let message = format!("missing `token`: `{address}` is reachable from other machines");
@@ -94,6 +103,9 @@ pub(in crate::catalog) fn http_settings(pack: &LoadedPack, compiler: &mut Compil
         }
     }
     let token = http.token.as_ref().map(|token| bearer_token(token, pack, compiler));
+    let public_url = http.public_url.as_ref().map(|url| check_public_url(url, compiler));
+    let auth = http.auth.as_ref().map(|auth| auth_settings(auth, pack, compiler));
+    check_auth_beside_others(http, compiler);
     check_origins(http, compiler);
     check_hosts(http, compiler);
     warn_of_wildcard_host(http, compiler);
@@ -103,14 +115,13 @@ pub(in crate::catalog) fn http_settings(pack: &LoadedPack, compiler: &mut Compil
     if let Some(ping) = http.ping.as_ref().filter(|ping| ping.value.to_std().is_zero()) {
         compiler.error(Code::BadValue, ping.location, "invalid `ping`, expected more than zero").help("such as `30s`");
     }
+    let public_url = none_if_invalid(public_url)?;
     Some(HttpSettings {
         listen: none_if_invalid(listen)?,
         path: none_if_invalid(path)?,
-        access: HttpAccess {
-            token: none_if_invalid(token)?.flatten(),
-            origins: http.allowed_origins.iter().flatten().map(|origin| normalize_origin(origin)).collect(),
-            hosts: http.allowed_hosts.iter().flatten().map(|host| host.to_ascii_lowercase()).collect(),
-        },
+        auth: none_if_invalid(auth)?.map(Arc::new),
+        access: http_access(http, none_if_invalid(token)?.flatten(), public_url.as_ref()),
+        public_url,
         sse: http.sse.unwrap_or_default(),
         max_sessions: http.max_sessions.as_ref().and_then(|max| usize::try_from(max.value).ok()),
         session_idle: http.session_idle.map(value_types::Duration::to_std),
@@ -119,6 +130,18 @@ pub(in crate::catalog) fn http_settings(pack: &LoadedPack, compiler: &mut Compil
         key_spans: ["listen", "path", "sse"].map(|key| (key, compiler.key_location(http.location, key).span())).into(),
         at: Some(http.location.span()),
     })
+}
+
+/// Who may ask, besides this machine: pages and clients that know the server by its public URL, too.
+fn http_access(http: &manifest::Http, token: Option<TokenDigest>, public_url: Option<&Url>) -> HttpAccess {
+    let origins = http.allowed_origins.iter().flatten().map(|origin| normalize_origin(origin));
+    let hosts = http.allowed_hosts.iter().flatten().map(|host| host.to_ascii_lowercase());
+    let public_host = public_url.and_then(|url| url.host_str().map(str::to_owned));
+    HttpAccess {
+        token,
+        origins: origins.chain(public_url.map(|url| url.origin().ascii_serialization())).collect(),
+        hosts: hosts.chain(public_host).collect(),
+    }
 }
 
 /// Checks `http.limits`. What is not written has its default.
@@ -236,6 +259,36 @@ fn warn_of_wildcard_host(http: &manifest::Http, compiler: &mut Compiler<'_>) {
     }
 }
 
+/// The URL of the endpoint, as clients name it.
+fn check_public_url(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Url> {
+    let rendered = render_at_load(text, compiler)?;
+    let url = Url::parse(&rendered).ok().filter(|url| matches!(url.scheme(), "https" | "http"));
+    let url = url.filter(|url| url.query().is_none() && url.fragment().is_none() && url.username().is_empty());
+    if url.is_none() {
+        compiler
+            .error(Code::BadValue, text.location, "invalid `publicUrl`, expected the URL of the endpoint")
+            .help("such as `https://desk.example/mcp`");
+    }
+    url
+}
+
+/// Reports what `auth` stands instead of, and what it needs.
+fn check_auth_beside_others(http: &manifest::Http, compiler: &mut Compiler<'_>) {
+    let Some(auth) = &http.auth else { return };
+    if let Some(token) = &http.token {
+        compiler
+            .error(Code::Conflict, token.location, "`token` and `auth` exclude each other")
+            .help("list the token by its digest: `auth: { tokens: { ci: { sha256: … } } }`");
+    }
+    let is_local =
+        http.listen.as_ref().is_none_or(|listen| listen.starts_with("127.") || listen.starts_with("localhost:"));
+    if auth.issuer.is_some() && http.public_url.is_none() && !is_local {
+        compiler
+            .error(Code::MissingKey, auth.location, "missing `http.publicUrl`, by which tokens name this server")
+            .help("write the URL that clients use, such as `publicUrl: https://desk.example/mcp`");
+    }
+}
+
 /// A token that is shorter can be guessed.
 const MIN_TOKEN_CHARS: usize = 16;
 
@@ -245,14 +298,37 @@ fn bearer_token(
     pack: &LoadedPack,
     compiler: &mut Compiler<'_>,
 ) -> Option<Option<TokenDigest>> {
-    let template: Template<TextSlot> = compiler.template(token, Exposure::Credential)?;
+    let Some(value) = secret_variable(token, "token", "server has no token", pack, compiler)? else {
+        return Some(None);
+    };
+    if value.chars().count() < MIN_TOKEN_CHARS {
+        compiler
+            .warning(
+                Code::Secret,
+                token.location,
+                format!("token in `{}` is shorter than {MIN_TOKEN_CHARS} characters", token.value.trim()),
+            )
+            .help("generate one with `openssl rand -hex 32`");
+    }
+    Some(Some(TokenDigest::new(&value)))
+}
+
+/// The value of the variable that `text` names alone: `Some(None)` where it is not set, which `consequence` explains.
+pub(super) fn secret_variable(
+    text: &Spanned<String>,
+    key: &str,
+    consequence: &str,
+    pack: &LoadedPack,
+    compiler: &mut Compiler<'_>,
+) -> Option<Option<String>> {
+    let template: Template<TextSlot> = compiler.template(text, Exposure::Credential)?;
     let Some(name) = template.single_path().and_then(|path| match path {
         [env, name] if env == "env" => Some(name),
         _ => None,
     }) else {
         compiler
-            .error(Code::Secret, token.location, "invalid `token`, expected exactly one `{{env.NAME}}`")
-            .help("keep the token out of the manifest: declare a variable under `env` with `secret: true`");
+            .error(Code::Secret, text.location, format!("invalid `{key}`, expected exactly one `{{{{env.NAME}}}}`"))
+            .help(format!("keep it out of the manifest: declare a variable under `env` with `secret: true`"));
         return None;
     };
     let constants = Arc::new(ScopeConstants { env: pack.pack.env.values(), ..ScopeConstants::default() });
@@ -262,24 +338,11 @@ fn bearer_token(
         // A required variable that is not set is reported at its declaration.
         if !pack.unset_variables.contains(name) {
             compiler
-                .note(
-                    Code::UnsetVariable,
-                    token.location,
-                    format!("variable `{name}` is not set: the server has no token"),
-                )
+                .note(Code::UnsetVariable, text.location, format!("variable `{name}` is not set: the {consequence}"))
                 .help("set it where the server is started; `serve --http` refuses to start without it")
                 .forbid(LoadPurpose::Http);
         }
         return Some(None);
     }
-    if value.chars().count() < MIN_TOKEN_CHARS {
-        compiler
-            .warning(
-                Code::Secret,
-                token.location,
-                format!("token in `{name}` is shorter than {MIN_TOKEN_CHARS} characters"),
-            )
-            .help("generate one with `openssl rand -hex 32`");
-    }
-    Some(Some(TokenDigest::new(value)))
+    Some(Some(value.to_owned()))
 }

@@ -10,6 +10,7 @@ use futures_util::{StreamExt, stream};
 
 use crate::{
     budget::block_if_large,
+    identity::AccessControl,
     transport::{batch, message::MessageError},
 };
 
@@ -17,7 +18,8 @@ use super::{
     HttpServer,
     accept::Accepted,
     event_channel::{Event, EventPayload},
-    event_stream, is_sessionless,
+    event_stream::{self, StreamKind},
+    is_sessionless,
     response::{RefusedRequest, json_response, text_response},
     session::{HttpSession, SESSION_ID_HEADER},
 };
@@ -29,6 +31,7 @@ pub(super) async fn respond_to_batch(
     session: Option<Arc<HttpSession>>,
     bytes: &[u8],
     accepted: Accepted,
+    access: &AccessControl,
 ) -> Result<Response, RefusedRequest> {
     block_if_large(bytes.len() as u64, || batch::parse_batch(bytes).map(drop)).map_err(RefusedRequest::bad_message)?;
     if is_sessionless(headers) || !headers.contains_key(SESSION_ID_HEADER) {
@@ -36,7 +39,7 @@ pub(super) async fn respond_to_batch(
         return Err(RefusedRequest::bad_message(MessageError::invalid_request(None, message)));
     }
     let session = session.ok_or_else(RefusedRequest::session_not_found)?;
-    let Some(mut reader) = session.receive(bytes).map_err(RefusedRequest::bad_message)? else {
+    let Some(mut reader) = session.receive(bytes, access).map_err(RefusedRequest::bad_message)? else {
         return Ok(text_response(StatusCode::ACCEPTED, ""));
     };
     if !accepted.event_stream {
@@ -49,7 +52,7 @@ pub(super) async fn respond_to_batch(
         Some(event) => {
             let first = event_stream::encode_event(&event);
             let events = stream::iter([first]).chain(event_stream::read_events(reader));
-            event_stream::event_stream_response(events, http_server, headers)
+            event_stream::event_stream_response(events, http_server, headers, StreamKind::Answer)
         }
         // All requests were cancelled, or the session has ended.
         None => text_response(StatusCode::ACCEPTED, ""),

@@ -14,8 +14,8 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 use crate::catalog::{HttpAccess, TokenDigest};
 use crate::dev_page::{CONTENT_SECURITY_POLICY, DevPageEventReader, DevPageEvents, DevPageFile, PAGE_FILES};
 
-use super::HttpServer;
 use super::response::{build_response, text_response};
+use super::{HttpServer, event_stream::StreamKind};
 
 /// Where the events are.
 pub(super) const EVENTS_PATH: &str = "/events";
@@ -53,7 +53,7 @@ impl DevPage {
             let piece = next_piece(&mut next, keep_alive).await?;
             Some((piece, next))
         });
-        let revoked = http_server.clone().wait_for_revocation(headers);
+        let revoked = http_server.clone().wait_for_revocation(headers, StreamKind::Listening);
         let pieces = earlier.chain(later).map(Ok::<Bytes, Infallible>).take_until(Box::pin(revoked));
         let mut response = build_response(StatusCode::OK, "text/event-stream", Body::from_stream(pieces));
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -20,12 +20,22 @@ use super::{
 /// After how long a client may come again whose stream broke off.
 const RECONNECT_DELAY: Duration = Duration::from_secs(3);
 
-/// A response of these events, which ends when the token of the request is no longer valid. A comment is sent where there
-/// is no event for a while.
+/// What a stream is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StreamKind {
+    /// The answer to a request, whose sender was known when it came.
+    Answer,
+    /// What comes for as long as the client listens.
+    Listening,
+}
+
+/// A response of these events, which ends when the token of the request is no longer valid for such a stream. A comment is
+/// sent where there is no event for a while.
 pub(super) fn event_stream_response(
     events: impl Stream<Item = Bytes> + Send + 'static,
     http_server: &Arc<HttpServer>,
     headers: &HeaderMap,
+    kind: StreamKind,
 ) -> Response {
     let keep_alive = http_server.keep_alive;
     let pieces = stream::unfold(Box::pin(events), move |mut events| async move {
@@ -35,7 +45,7 @@ pub(super) fn event_stream_response(
         };
         Some((Ok::<Bytes, Infallible>(piece), events))
     });
-    let pieces = pieces.take_until(Box::pin(http_server.clone().wait_for_revocation(headers)));
+    let pieces = pieces.take_until(Box::pin(http_server.clone().wait_for_revocation(headers, kind)));
     let mut response = build_response(StatusCode::OK, "text/event-stream", Body::from_stream(pieces));
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));

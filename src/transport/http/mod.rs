@@ -12,6 +12,7 @@ mod connections;
 mod descriptor_limit;
 mod event_stream;
 mod access_guard;
+mod authentication;
 mod dev_page;
 mod health;
 mod post;
@@ -49,6 +50,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::{Catalog, HttpAccess, HttpServingMode};
+use crate::identity::AccessControl;
 use crate::server::SharedServer;
 
 pub use self::dev_page::DevPage;
@@ -56,8 +58,10 @@ pub use self::dev_page::DevPage;
 use self::{
     accept::Accepted,
     access_guard::AccessGuard,
+    authentication::{AuthDenial, Authentication, RECHECK_INTERVAL, Sender},
     connection::HttpConnection,
     connections::Connections,
+    event_stream::StreamKind,
     health::answer_health_check,
     response::{RefusedRequest, add_cors_headers, denied_response, method_not_allowed, other_path, text_response},
     session::{HttpSession, SESSION_ID_HEADER},
@@ -72,7 +76,7 @@ const SESSION_REQUIRED: &str = "Bad Request: Session ID is required";
 /// How long clients may take to read what was answered before the server stops.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// HTTP options that are fixed at the start. Access rules come from the current catalog, whose session limits override
+/// HTTP options that are fixed at the start. AccessControl rules come from the current catalog, whose session limits override
 /// those here.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
@@ -248,6 +252,7 @@ struct HttpServer {
     sse: Option<SsePaths>,
     shared_server: SharedServer,
     guard: AccessGuard,
+    authentication: Authentication,
     sessions: Arc<Sessions>,
     keep_alive: Duration,
     page: Option<DevPage>,
@@ -263,30 +268,53 @@ impl HttpServer {
         self.page.as_ref().map_or(&catalog.http_settings().access, |page| &page.access)
     }
 
-    /// Returns when what these headers show is not the token any more.
-    fn wait_for_revocation(self: Arc<HttpServer>, headers: &HeaderMap) -> impl Future<Output = ()> + Send + use<> {
-        let authorization = headers.get(header::AUTHORIZATION).cloned();
+    /// Who sends a request with these headers: by the token of the manifest, or of the page of `folio dev`, or as `auth` says.
+    async fn identify(&self, headers: &HeaderMap, catalog: &Catalog) -> Result<Sender, AuthDenial> {
+        if self.page.is_none() && catalog.http_settings().auth.is_some() {
+            return self.authentication.identify(headers, catalog).await;
+        }
+        let shown = headers.get(header::AUTHORIZATION);
+        self.guard.check_token(shown, self.access(catalog)).map_err(|_| AuthDenial::SharedToken)?;
+        Ok(Sender::default())
+    }
+
+    /// Returns when the token that these headers show is not good any more: for the answer to a request, when the token of
+    /// the manifest changes.
+    fn wait_for_revocation(
+        self: Arc<HttpServer>,
+        headers: &HeaderMap,
+        kind: StreamKind,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let shown = headers.get_all(header::AUTHORIZATION).iter().map(|value| (header::AUTHORIZATION, value.clone()));
+        let headers = HeaderMap::from_iter(shown);
         let mut catalogs = self.shared_server.subscribe();
         async move {
             loop {
                 // What is changed from here on is noticed below.
                 catalogs.mark_unchanged();
                 let catalog = self.shared_server.catalog();
-                if self.guard.check_token(authorization.as_ref(), self.access(&catalog)).is_err() {
-                    return;
-                }
-                drop(catalog);
-                if catalogs.changed().await.is_err() {
+                if kind == StreamKind::Answer && catalog.http_settings().auth.is_some() {
                     return pending().await;
+                }
+                let recheck_after = match self.identify(&headers, &catalog).await {
+                    Ok(sender) => sender.recheck_after(),
+                    // Nobody says that the token is not good.
+                    Err(AuthDenial::IssuerUnavailable) => Some(RECHECK_INTERVAL),
+                    Err(_) => return,
+                };
+                drop(catalog);
+                tokio::select! {
+                    changed = catalogs.changed() => if changed.is_err() { return pending().await },
+                    () = sleep_or_wait(recheck_after) => {}
                 }
             }
         }
     }
 
-    /// The session that a request names, if it lives.
-    fn session_of(&self, headers: &HeaderMap) -> Option<Arc<HttpSession>> {
+    /// The session that a request of this caller names, if it lives and is its own.
+    fn session_of(&self, headers: &HeaderMap, access: &AccessControl) -> Option<Arc<HttpSession>> {
         let id = headers.get(SESSION_ID_HEADER)?.to_str().ok()?;
-        self.sessions.find(id, false)
+        self.sessions.find(id, false, access)
     }
 
     fn new(
@@ -301,6 +329,7 @@ impl HttpServer {
             path: options.path.clone(),
             sse: options.sse.then(|| SsePaths::for_endpoint(&options.path)),
             guard: AccessGuard::new(bound.address, bound.needs_token()).with_links(options.page.is_some()),
+            authentication: Authentication::new(shared_server.world(), bound.url()),
             shared_server: shared_server.clone(),
             shutdown,
             sessions,
@@ -330,20 +359,10 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
     if let Some(file) = http_server.page.as_ref().and_then(|_| DevPage::file(request.method(), path)) {
         return file;
     }
-    let page = http_server.page.as_ref().filter(|_| path == dev_page::EVENTS_PATH);
-    let sse = http_server.sse.as_ref().filter(|paths| paths.contains(path));
     let answered = if request.method() == Method::OPTIONS && origin.is_some() {
         Ok(text_response(StatusCode::NO_CONTENT, ""))
-    } else if sse.is_none() && page.is_none() && path.trim_end_matches('/') != http_server.path.trim_end_matches('/') {
-        Err(other_path(&http_server.path, path))
-    } else if let Err(denied) = http_server.guard.check_token(request.headers().get(header::AUTHORIZATION), access) {
-        Ok(denied_response(&denied))
-    } else if let Some(page) = page {
-        Ok(page.event_stream(&http_server, request.headers()))
-    } else if let Some(paths) = sse {
-        sse::handle_sse(&http_server, paths, &connection, request).await
     } else {
-        handle_mcp(&http_server, &connection, request).await
+        answer_request(&http_server, &connection, request, &catalog).await
     };
     let redactors = http_server.shared_server.redactors();
     let mut response = answered.unwrap_or_else(|refused| refused.into_response(redactors));
@@ -353,10 +372,38 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
     response
 }
 
+/// Answers a request of a caller who may send one.
+async fn answer_request(
+    http_server: &Arc<HttpServer>,
+    connection: &HttpConnection,
+    request: Request,
+    catalog: &Catalog,
+) -> Result<Response, RefusedRequest> {
+    let path = request.uri().path();
+    if let Some(metadata) = http_server.authentication.metadata(request.method(), path, catalog) {
+        return Ok(metadata);
+    }
+    let page = http_server.page.as_ref().filter(|_| path == dev_page::EVENTS_PATH);
+    let sse = http_server.sse.as_ref().filter(|paths| paths.contains(path));
+    if sse.is_none() && page.is_none() && path.trim_end_matches('/') != http_server.path.trim_end_matches('/') {
+        return Err(other_path(&http_server.path, path));
+    }
+    let sender = match http_server.identify(request.headers(), catalog).await {
+        Ok(sender) => sender,
+        Err(denial) => return Ok(http_server.authentication.denied_response(&denial, catalog)),
+    };
+    match (page, sse) {
+        (Some(page), _) => Ok(page.event_stream(http_server, request.headers())),
+        (None, Some(paths)) => sse::handle_sse(http_server, paths, connection, request, sender.access).await,
+        (None, None) => handle_mcp(http_server, connection, request, sender).await,
+    }
+}
+
 async fn handle_mcp(
     http_server: &Arc<HttpServer>,
     connection: &HttpConnection,
     request: Request,
+    sender: Sender,
 ) -> Result<Response, RefusedRequest> {
     let (parts, body) = request.into_parts();
     let accepted = Accepted::from_headers(&parts.headers);
@@ -366,30 +413,38 @@ async fn handle_mcp(
         }
         Method::POST => match refuse_body_type(&parts.headers) {
             Some(refused) => Ok(refused),
-            None => post::handle_post(http_server, connection, parts, body, accepted).await,
+            None => post::handle_post(http_server, connection, parts, body, accepted, sender).await,
         },
         Method::GET if !accepted.event_stream => Ok(Accepted::refusal("text/event-stream")),
         Method::GET | Method::DELETE if is_sessionless(&parts.headers) => {
             check_known_version(&parts.headers).map(|()| method_not_allowed("POST"))
         }
-        Method::GET => open_stream(http_server, &parts.headers),
-        Method::DELETE => end_session(http_server, &parts.headers),
+        Method::GET => open_stream(http_server, &parts.headers, &sender.access),
+        Method::DELETE => end_session(http_server, &parts.headers, &sender.access),
         _ => Ok(method_not_allowed("GET, POST, DELETE")),
     }
 }
 
 /// The session that a `GET` or `DELETE` means.
-fn require_session(http_server: &HttpServer, headers: &HeaderMap) -> Result<Arc<HttpSession>, RefusedRequest> {
+fn require_session(
+    http_server: &HttpServer,
+    headers: &HeaderMap,
+    access: &AccessControl,
+) -> Result<Arc<HttpSession>, RefusedRequest> {
     check_known_version(headers)?;
     if !headers.contains_key(SESSION_ID_HEADER) {
         return Err(RefusedRequest::text(StatusCode::BAD_REQUEST, SESSION_REQUIRED));
     }
-    http_server.session_of(headers).ok_or_else(RefusedRequest::session_not_found)
+    http_server.session_of(headers, access).ok_or_else(RefusedRequest::session_not_found)
 }
 
 /// Opens the stream of what belongs to no request, or one that broke off.
-fn open_stream(http_server: &Arc<HttpServer>, headers: &HeaderMap) -> Result<Response, RefusedRequest> {
-    let session = require_session(http_server, headers)?;
+fn open_stream(
+    http_server: &Arc<HttpServer>,
+    headers: &HeaderMap,
+    access: &AccessControl,
+) -> Result<Response, RefusedRequest> {
+    let session = require_session(http_server, headers, access)?;
     let last_event = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let reader = match last_event {
         Some(id) => event_channel::parse_event_id(id).and_then(|(channel, after)| session.resume(channel, after)),
@@ -397,14 +452,18 @@ fn open_stream(http_server: &Arc<HttpServer>, headers: &HeaderMap) -> Result<Res
     };
     // A stream that is gone is over: of an error, browsers would try again and again.
     let Some(reader) = reader else {
-        return Ok(event_stream::event_stream_response(stream::empty(), http_server, headers));
+        return Ok(event_stream::event_stream_response(stream::empty(), http_server, headers, StreamKind::Answer));
     };
     let events = event_stream::read_session_events(reader, session.version());
-    Ok(event_stream::event_stream_response(events, http_server, headers))
+    Ok(event_stream::event_stream_response(events, http_server, headers, StreamKind::Listening))
 }
 
-fn end_session(http_server: &HttpServer, headers: &HeaderMap) -> Result<Response, RefusedRequest> {
-    require_session(http_server, headers)?;
+fn end_session(
+    http_server: &HttpServer,
+    headers: &HeaderMap,
+    access: &AccessControl,
+) -> Result<Response, RefusedRequest> {
+    require_session(http_server, headers, access)?;
     let id = headers.get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok()).unwrap_or_default();
     http_server.sessions.end(id);
     Ok(text_response(StatusCode::NO_CONTENT, ""))
@@ -444,4 +503,12 @@ fn check_known_version(headers: &HeaderMap) -> Result<(), RefusedRequest> {
 
 fn protocol_version(headers: &HeaderMap) -> Option<&str> {
     headers.get("mcp-protocol-version").and_then(|value| value.to_str().ok())
+}
+
+/// Waits for this time, or forever.
+async fn sleep_or_wait(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
+        None => pending().await,
+    }
 }

@@ -14,24 +14,26 @@ use serde_json::Value;
 use crate::{
     budget::{Caller, Reservation, block_if_large},
     diagnostic::{bytes_without_byte_order_mark, truncate},
-    server::{Method, params_error, stated_version},
+    server::{Method, OutgoingMessage, params_error, refusal_error, stated_version},
     spec_version::SpecVersion,
     transport::{
         batch,
         message::{self, Incoming, MessageError, MessageKind},
         normalize::normalize,
-        peer_state::{self, ReceivedMessage},
+        peer_state::{self, ReceivedPayload},
     },
 };
 
 use super::{
     HttpServer, SESSION_REQUIRED,
     accept::Accepted,
+    authentication::Sender,
     batch_response,
     body::{self, BodyError},
     check_known_version,
     connection::HttpConnection,
-    event_stream, is_sessionless, protocol_version,
+    event_stream::{self, StreamKind},
+    is_sessionless, protocol_version,
     response::{RefusedRequest, json_response, text_response},
     session::{HttpSession, SESSION_ID_HEADER},
     single_request, standard_headers,
@@ -43,19 +45,28 @@ pub(super) async fn handle_post(
     parts: Parts,
     body: Body,
     accepted: Accepted,
+    sender: Sender,
 ) -> Result<Response, RefusedRequest> {
-    let session = http_server.session_of(&parts.headers);
+    let session = http_server.session_of(&parts.headers, &sender.access);
     let caller = session.as_ref().map_or(connection.caller(), |session| session.caller());
     let (bytes, reservation) = read_admitted(body, connection, caller).await?;
     let bytes = bytes_without_byte_order_mark(&bytes);
     if batch::is_batch(bytes) {
         let session = session.filter(|_| !is_sessionless(&parts.headers));
-        return batch_response::respond_to_batch(http_server, &parts.headers, session, bytes, accepted).await;
+        return batch_response::respond_to_batch(http_server, &parts.headers, session, bytes, accepted, &sender.access)
+            .await;
     }
     let read = block_if_large(bytes.len() as u64, || read_message(&normalize(bytes), &parts.headers, accepted));
     let Some(message) = read? else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
-    let post = Post { http_server, headers: &parts.headers, accepted, reservation: reservation.clone() };
-    let mut response = post.answer(message, session).await?;
+    let post = Post { http_server, headers: &parts.headers, accepted, sender, reservation: reservation.clone() };
+    if let Some(refused) = post.refuse_missing_scopes(&message) {
+        return Ok(refused);
+    }
+    let mut response = match (post.check_version(&message)?, session) {
+        (false, _) => post.answer_single(message).await?,
+        (true, Some(session)) => post.answer_in_session(message, &session).await?,
+        (true, None) => post.answer_without_session(message).await?,
+    };
     // Its memory is held until it is written.
     response.extensions_mut().insert(reservation);
     Ok(response)
@@ -126,18 +137,26 @@ pub(super) struct Post<'a> {
     pub(super) http_server: &'a Arc<HttpServer>,
     pub(super) headers: &'a HeaderMap,
     pub(super) accepted: Accepted,
+    pub(super) sender: Sender,
     pub(super) reservation: Arc<Reservation>,
 }
 
 impl Post<'_> {
-    async fn answer(self, message: Incoming, session: Option<Arc<HttpSession>>) -> Result<Response, RefusedRequest> {
-        let is_of_session = self.check_version(&message)?;
-        if !is_of_session {
-            return self.answer_single(message).await;
-        }
-        if let Some(session) = session {
-            return self.answer_in_session(message, &session).await;
-        }
+    /// The answer to a request whose sender lacks scopes for it: it says which are needed (RFC 6750, 3.1).
+    fn refuse_missing_scopes(&self, message: &Incoming) -> Option<Response> {
+        let Incoming::Request(id, request) = message else { return None };
+        let shared_server = self.http_server.sessions.shared_server();
+        let refusal = shared_server.check_scopes(request, &self.sender.access, &self.reservation).err()?;
+        let (catalog, authentication) = (shared_server.catalog(), &self.http_server.authentication);
+        let denial = authentication.scope_denial(refusal.required_scopes(), &self.sender.access, &catalog);
+        let error = OutgoingMessage::error(Some(id.clone()), &refusal_error(refusal));
+        let mut response = json_response(denial.status(), error.redact(shared_server.redactors()).json);
+        authentication.add_challenge(response.headers_mut(), &denial, &catalog);
+        Some(response)
+    }
+
+    /// Answers a message of a version with sessions that is in none.
+    async fn answer_without_session(self, message: Incoming) -> Result<Response, RefusedRequest> {
         if self.headers.contains_key(SESSION_ID_HEADER) {
             return Err(RefusedRequest::session_not_found());
         }
@@ -214,7 +233,8 @@ impl Post<'_> {
         message: Incoming,
         session: &Arc<HttpSession>,
     ) -> Result<Response, RefusedRequest> {
-        let received = session.receive_message(ReceivedMessage::new(message, self.reservation.clone()));
+        let received =
+            session.receive_payload(ReceivedPayload::new(message, self.reservation.clone()), &self.sender.access);
         let Some(reader) = received.map_err(RefusedRequest::by_code)? else {
             return Ok(text_response(StatusCode::ACCEPTED, ""));
         };
@@ -222,17 +242,17 @@ impl Post<'_> {
             return Ok(self.accepted.read_answer(reader, session).await);
         }
         let events = event_stream::read_session_events(reader, session.version());
-        Ok(event_stream::event_stream_response(events, self.http_server, self.headers))
+        Ok(event_stream::event_stream_response(events, self.http_server, self.headers, StreamKind::Answer))
     }
 
     /// Begins a session with `initialize`, which is answered at once.
     async fn begin_session(self, id: RequestId, request: Box<ClientRequest>) -> Result<Response, RefusedRequest> {
         let sessions = &self.http_server.sessions;
-        let Some((session_id, session)) = sessions.create(false) else {
+        let Some((session_id, session)) = sessions.create(false, self.sender.access.clone()) else {
             return Err(RefusedRequest::too_many_sessions(Some(id)));
         };
-        let message = ReceivedMessage::new(Incoming::Request(id, request), self.reservation.clone());
-        let reader = session.receive_message(message).map_err(RefusedRequest::by_code)?;
+        let payload = ReceivedPayload::new(Incoming::Request(id, request), self.reservation.clone());
+        let reader = session.receive_payload(payload, &self.sender.access).map_err(RefusedRequest::by_code)?;
         let answer = match reader {
             Some(mut reader) => reader.next().await,
             None => None,
@@ -255,6 +275,7 @@ impl Post<'_> {
                 stream::iter([event_stream::encode_message(json, None)]),
                 self.http_server,
                 self.headers,
+                StreamKind::Answer,
             ),
             false => json_response(StatusCode::OK, json.clone()),
         }

@@ -119,7 +119,7 @@ pub(super) fn add_cors_headers(headers: &mut HeaderMap, origin: HeaderValue) {
             header::ACCESS_CONTROL_ALLOW_HEADERS,
             "Authorization, Content-Type, Last-Event-ID, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id",
         ),
-        (header::ACCESS_CONTROL_EXPOSE_HEADERS, "Mcp-Session-Id"),
+        (header::ACCESS_CONTROL_EXPOSE_HEADERS, "Mcp-Session-Id, WWW-Authenticate"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }

@@ -17,12 +17,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     budget::{Caller, CallerKind, Reservation},
-    server::{ConnectionHandler, MessageSink, OutgoingKind, OutgoingMessage, SharedServer},
+    identity::AccessControl,
+    server::{ConnectionHandler, IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage, SharedServer},
     spec_version::SpecVersion,
     transport::{
         batch::AnswerRoute,
         message::MessageError,
-        peer_state::{HandlerMessage, PeerState, ReceivedMessage, ReceivedPayload},
+        peer_state::{HandlerMessage, PeerState, ReceiveOutcome, ReceivedPayload},
     },
 };
 
@@ -40,6 +41,8 @@ const INITIALIZED_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct HttpSession {
     handler: Arc<ConnectionHandler>,
+    /// Whose it is: no other caller reaches it.
+    owner: AccessControl,
     end_token: CancellationToken,
     caller: Arc<Caller>,
     created_at: Instant,
@@ -59,6 +62,7 @@ impl HttpSession {
     pub(super) fn new(
         shared_server: &SharedServer,
         is_single_stream: bool,
+        owner: AccessControl,
         end_token: CancellationToken,
     ) -> Arc<HttpSession> {
         let peer_state = PeerState::new(shared_server, CallerKind::Session);
@@ -73,6 +77,7 @@ impl HttpSession {
         };
         Arc::new_cyclic(|session| HttpSession {
             handler: shared_server.connect(Arc::new(SessionSink(session.clone())), shared_server.stop_token()),
+            owner,
             end_token,
             caller,
             created_at,
@@ -82,6 +87,10 @@ impl HttpSession {
 
     pub(super) fn has_single_stream(&self) -> bool {
         self.state().streams.is_single()
+    }
+
+    pub(super) fn owner(&self) -> &AccessControl {
+        &self.owner
     }
 
     pub(super) fn caller(&self) -> &Arc<Caller> {
@@ -156,27 +165,32 @@ impl HttpSession {
         true
     }
 
-    /// Takes a message that is read already. Returns the stream on which a request is answered.
+    /// Takes what a client has sent, a message or a batch. Returns the stream with the answers, where they have one of
+    /// their own.
+    pub(super) fn receive(
+        self: &Arc<HttpSession>,
+        bytes: &[u8],
+        access: &AccessControl,
+    ) -> Result<Option<EventReader>, MessageError> {
+        self.receive_payload(ReceivedPayload::parse(bytes, &self.caller)?, access)
+    }
+
+    /// The same of what is read already.
     ///
     /// # Errors
     /// The request cannot be taken, as its id is in use.
-    pub(super) fn receive_message(
+    pub(super) fn receive_payload(
         self: &Arc<HttpSession>,
-        message: ReceivedMessage,
+        payload: ReceivedPayload,
+        access: &AccessControl,
     ) -> Result<Option<EventReader>, MessageError> {
-        self.receive_payload(ReceivedPayload::Message(message))
-    }
-
-    /// Takes what a client has sent, a message or a batch. Returns the stream with the answers, where they have one of
-    /// their own.
-    pub(super) fn receive(self: &Arc<HttpSession>, bytes: &[u8]) -> Result<Option<EventReader>, MessageError> {
-        self.receive_payload(ReceivedPayload::parse(bytes, &self.caller)?)
-    }
-
-    fn receive_payload(self: &Arc<HttpSession>, payload: ReceivedPayload) -> Result<Option<EventReader>, MessageError> {
         let mut state = self.state();
         state.record_activity();
-        let outcome = state.peer_state.receive(payload, self.version())?;
+        let mut outcome = ReceiveOutcome::default();
+        match payload {
+            ReceivedPayload::Message(message) => state.peer_state.receive(message, &mut outcome)?,
+            ReceivedPayload::Batch(list) => state.peer_state.receive_batch(list, self.version(), &mut outcome)?,
+        }
         let has_request = outcome.messages.iter().any(|message| matches!(message, HandlerMessage::Request(_)));
         let reader = if (has_request || outcome.batch.is_some()) && !state.streams.is_single() {
             let (number, channel) = state.streams.open();
@@ -194,27 +208,24 @@ impl HttpSession {
         };
         state.streams.push_batches(outcome.finished_batches);
         outcome.cancelled.iter().for_each(|id| state.streams.release_request(id));
+        state.is_initialized |= outcome.messages.iter().any(|message| !is_initialize(message));
         drop(state);
-        outcome.messages.into_iter().for_each(|message| self.handle(message));
-        Ok(reader)
-    }
-
-    fn handle(self: &Arc<HttpSession>, message: HandlerMessage) {
-        self.state().record_message(&message);
-        match message {
-            HandlerMessage::Request(request) => {
-                let (session, reservation) = (self.clone(), request.reservation.clone());
-                self.handler.begin(request, move |answer| session.answer(answer, reservation));
-            }
-            HandlerMessage::Answer(id, answer) => {
-                if !self.state().take_pong(&id) {
-                    self.handler.peer().take_answer(&id, answer);
+        for message in outcome.messages {
+            match message {
+                HandlerMessage::Request(request) => {
+                    let (session, reservation) = (self.clone(), request.reservation.clone());
+                    let request = IncomingRequest { access: access.clone(), ..request };
+                    self.handler.begin(request, move |answer| session.answer(answer, reservation));
                 }
-            }
-            HandlerMessage::Notification(notification) => {
-                self.handler.receive_notification(&notification);
+                HandlerMessage::Answer(id, answer) => {
+                    if !self.state().take_pong(&id) {
+                        self.handler.peer().take_answer(&id, answer);
+                    }
+                }
+                HandlerMessage::Notification(notification) => self.handler.receive_notification(&notification),
             }
         }
+        Ok(reader)
     }
 
     /// Answers a question that its client cannot be asked.
@@ -293,18 +304,16 @@ impl HttpSessionState {
         self.liveness.record_message();
     }
 
-    /// Notes a message of the client; `initialize` alone does not initialize the session.
-    fn record_message(&mut self, message: &HandlerMessage) {
-        self.record_activity();
-        let is_initialize = matches!(message, HandlerMessage::Request(asked) if asked.request.method() == "initialize");
-        self.is_initialized |= !is_initialize;
-    }
-
     /// Whether a message answers a ping of ours, which is not the business of the handler's.
     fn take_pong(&mut self, id: &RequestId) -> bool {
         self.streams.forget_question(id);
         self.liveness.take_pong(id)
     }
+}
+
+/// Whether a message begins the session, which is not yet in use with it.
+fn is_initialize(message: &HandlerMessage) -> bool {
+    matches!(message, HandlerMessage::Request(asked) if asked.request.method() == "initialize")
 }
 
 #[cfg(test)]
@@ -323,7 +332,12 @@ mod tests {
 
     /// A session that has begun.
     fn begun(is_single_stream: bool) -> Arc<HttpSession> {
-        let session = HttpSession::new(&shared_server(TEST_MANIFEST), is_single_stream, CancellationToken::new());
+        let session = HttpSession::new(
+            &shared_server(TEST_MANIFEST),
+            is_single_stream,
+            AccessControl::default(),
+            CancellationToken::new(),
+        );
         let client = json!({ "name": "t", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         receive(&session, json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }));
@@ -331,7 +345,7 @@ mod tests {
     }
 
     fn receive(session: &Arc<HttpSession>, message: Value) -> Option<EventReader> {
-        session.receive(message.to_string().as_bytes()).unwrap()
+        session.receive(message.to_string().as_bytes(), &AccessControl::default()).unwrap()
     }
 
     /// A call of a tool that runs until it is cancelled.

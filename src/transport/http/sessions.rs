@@ -6,7 +6,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::server::SharedServer;
+use crate::{identity::AccessControl, server::SharedServer};
 
 use super::{HttpOptions, session::HttpSession};
 
@@ -55,8 +55,8 @@ impl Sessions {
         self.shared_server.catalog().http_settings().ping.or(self.ping)
     }
 
-    /// Begins one, unless there are too many. One that has not begun or is idle for longest makes room.
-    pub(super) fn create(&self, is_single_stream: bool) -> Option<(SessionId, Arc<HttpSession>)> {
+    /// Begins one of this caller, unless there are too many. One that has not begun or is idle for longest makes room.
+    pub(super) fn create(&self, is_single_stream: bool, owner: AccessControl) -> Option<(SessionId, Arc<HttpSession>)> {
         let max = self.max_sessions();
         let mut open = self.open();
         if open.len() >= max {
@@ -66,14 +66,16 @@ impl Sessions {
             }
         }
         let id = SessionId::from(uuid::Uuid::new_v4().to_string());
-        let session = HttpSession::new(&self.shared_server, is_single_stream, self.shutdown.child_token());
+        let session = HttpSession::new(&self.shared_server, is_single_stream, owner, self.shutdown.child_token());
         open.insert(id.clone(), session.clone());
         Some((id, session))
     }
 
-    pub(super) fn find(&self, id: &str, is_single_stream: bool) -> Option<Arc<HttpSession>> {
+    /// A session of this caller. That of another is as if there were none.
+    pub(super) fn find(&self, id: &str, is_single_stream: bool, access: &AccessControl) -> Option<Arc<HttpSession>> {
         let usable = |session: &&Arc<HttpSession>| {
-            session.has_single_stream() == is_single_stream && !session.end_token().is_cancelled()
+            let is_own = session.owner().is_same_caller(access);
+            is_own && session.has_single_stream() == is_single_stream && !session.end_token().is_cancelled()
         };
         self.open().get(id).filter(usable).cloned()
     }
@@ -180,12 +182,12 @@ mod tests {
     use crate::server::testing::{TEST_MANIFEST, shared_server};
 
     fn receive(session: &Arc<HttpSession>, message: Value) {
-        session.receive(message.to_string().as_bytes()).unwrap();
+        session.receive(message.to_string().as_bytes(), &AccessControl::default()).unwrap();
     }
 
     /// A session that its client has begun.
     fn begin(sessions: &Sessions) -> Option<(SessionId, Arc<HttpSession>)> {
-        let (id, session) = sessions.create(false)?;
+        let (id, session) = sessions.create(false, AccessControl::default())?;
         let client = json!({ "name": "t", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         receive(&session, json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }));
@@ -206,9 +208,11 @@ mod tests {
         tokio::time::advance(EVICTION_IDLE).await;
         let recent = begin(&sessions).unwrap();
         let next = begin(&sessions).unwrap();
-        assert!(sessions.find(&idle.0, false).is_none() && idle.1.end_token().is_cancelled());
+        assert!(
+            sessions.find(&idle.0, false, &AccessControl::default()).is_none() && idle.1.end_token().is_cancelled()
+        );
         for kept in [&listening, &calling, &recent, &next] {
-            assert!(sessions.find(&kept.0, false).is_some());
+            assert!(sessions.find(&kept.0, false, &AccessControl::default()).is_some());
         }
         assert!(begin(&sessions).is_none(), "the others are in use, or were a moment ago");
     }

@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::server::{IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage};
 
 use super::{
-    event_stream,
+    event_stream::{self, StreamKind},
     post::{Post, missing_meta},
     response::{json_response, text_response},
 };
@@ -24,9 +24,28 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
     let is_complete = missing_meta(&request).is_empty();
     let cancel = CancellationToken::new();
     let (sender, mut messages) = mpsc::channel(MAX_UNREAD_MESSAGES);
-    let handler = post.http_server.sessions.shared_server().connect_once(Arc::new(RequestSink(sender.clone())));
+    let shared_server = post.http_server.sessions.shared_server();
+    let stop = shared_server.stop_token().child_token();
+    if matches!(*request, ClientRequest::SubscriptionsListenRequest(_)) {
+        // It ends by its result, and is not cut off.
+        let revoked = post.http_server.clone().wait_for_revocation(post.headers, StreamKind::Listening);
+        let (stop, ended) = (stop.clone(), cancel.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = revoked => stop.cancel(),
+                () = ended.cancelled() => {}
+            }
+        });
+    }
+    let handler = shared_server.connect_once(Arc::new(RequestSink(sender.clone())), stop);
     let guard = cancel.clone().drop_guard();
-    let incoming = IncomingRequest { id, request, reservation: post.reservation.clone(), cancel };
+    let incoming = IncomingRequest {
+        id,
+        request,
+        reservation: post.reservation.clone(),
+        cancel,
+        access: post.sender.access.clone(),
+    };
     handler.begin(incoming, move |answer| match sender.try_send(answer) {
         Ok(()) => {}
         Err(full) => drop(tokio::spawn(async move { sender.send(full.into_inner()).await })),
@@ -42,7 +61,12 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
         Some(status) if post.accepted.json || status != StatusCode::OK => json_response(status, first.json),
         Some(_) => {
             let event = event_stream::encode_message(&first.json, None);
-            event_stream::event_stream_response(stream::iter([event]), post.http_server, post.headers)
+            event_stream::event_stream_response(
+                stream::iter([event]),
+                post.http_server,
+                post.headers,
+                StreamKind::Answer,
+            )
         }
         None if post.accepted.event_stream => stream_messages(&post, first, messages, guard),
         None => match last_message(messages).await {
@@ -87,7 +111,7 @@ fn stream_messages(
         }
     });
     let events = stream::iter([first]).chain(rest).map(|message| event_stream::encode_message(&message.json, None));
-    event_stream::event_stream_response(events, post.http_server, post.headers)
+    event_stream::event_stream_response(events, post.http_server, post.headers, StreamKind::Answer)
 }
 
 /// The answer, for a client that takes nothing else.

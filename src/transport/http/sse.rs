@@ -11,10 +11,12 @@ use axum::{
 
 use futures_util::{StreamExt, stream};
 
+use crate::identity::AccessControl;
+
 use super::{
     HttpServer,
     connection::HttpConnection,
-    event_stream,
+    event_stream::{self, StreamKind},
     post::read_admitted,
     refuse_body_type,
     response::{RefusedRequest, method_not_allowed, text_response},
@@ -53,11 +55,12 @@ pub(super) async fn handle_sse(
     paths: &SsePaths,
     connection: &HttpConnection,
     request: Request,
+    access: AccessControl,
 ) -> Result<Response, RefusedRequest> {
     let is_stream = request.uri().path() == paths.stream;
     match *request.method() {
-        Method::GET if is_stream => open_stream(http_server, paths, request.headers()),
-        Method::POST if !is_stream => handle_post(http_server, connection, request).await,
+        Method::GET if is_stream => open_stream(http_server, paths, request.headers(), access),
+        Method::POST if !is_stream => handle_post(http_server, connection, request, access).await,
         _ => Ok(method_not_allowed(if is_stream { "GET" } else { "POST" })),
     }
 }
@@ -67,8 +70,9 @@ fn open_stream(
     http_server: &Arc<HttpServer>,
     paths: &SsePaths,
     headers: &HeaderMap,
+    access: AccessControl,
 ) -> Result<Response, RefusedRequest> {
-    let created = http_server.sessions.create(true);
+    let created = http_server.sessions.create(true, access);
     let (id, session) = created.ok_or_else(|| RefusedRequest::too_many_sessions(None))?;
     let guard = SessionGuard { sessions: http_server.sessions.clone(), id: id.clone() };
     let reader = session.listen().ok_or_else(|| RefusedRequest::too_many_sessions(None))?;
@@ -79,7 +83,7 @@ fn open_stream(
         event
     });
     let events = stream::iter([Bytes::from(endpoint)]).chain(events);
-    Ok(event_stream::event_stream_response(events, http_server, headers))
+    Ok(event_stream::event_stream_response(events, http_server, headers, StreamKind::Listening))
 }
 
 /// Ends a session when its stream is over.
@@ -106,9 +110,10 @@ async fn handle_post(
     http_server: &HttpServer,
     connection: &HttpConnection,
     request: Request,
+    access: AccessControl,
 ) -> Result<Response, RefusedRequest> {
     let session = session_id_from_query(request.uri().query().unwrap_or_default());
-    let Some(session) = session.and_then(|id| http_server.sessions.find(id, true)) else {
+    let Some(session) = session.and_then(|id| http_server.sessions.find(id, true, &access)) else {
         return Ok(text_response(StatusCode::NOT_FOUND, "session not found: its stream is closed\n"));
     };
     let (parts, body) = request.into_parts();
@@ -117,7 +122,7 @@ async fn handle_post(
     }
     let (bytes, _reservation) = read_admitted(body, connection, session.caller()).await?;
     // The sender gets the error of an invalid message.
-    session.receive(&bytes).map_err(RefusedRequest::bad_message)?;
+    session.receive(&bytes, &access).map_err(RefusedRequest::bad_message)?;
     Ok(text_response(StatusCode::ACCEPTED, "Accepted"))
 }
 

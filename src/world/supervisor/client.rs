@@ -42,7 +42,7 @@ pub(in crate::world) enum ProgramFailure {
 }
 
 /// A socket with a supervisor at its other end.
-pub(super) struct SupervisorClient {
+pub(in crate::world) struct SupervisorClient {
     socket: UnixStream,
     /// The supervisor, if it is a process.
     pid: Option<Pid>,
@@ -130,8 +130,8 @@ impl SupervisorClient {
         self.state().abandon(&self.socket, reason);
     }
 
-    /// Starts a program. Wait for it with [`ProcessTree::wait_exited`].
-    pub(super) fn start(
+    /// Starts a program, which keeps `permit` until all its descendants are gone. Dropping the tree kills it.
+    pub(in crate::world) fn start(
         self: &Arc<SupervisorClient>,
         start: StartRequest,
         pipes: ChildDescriptors,

@@ -27,11 +27,10 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use rustix::process::Pid;
 
-use super::program_permits::ProgramPermit;
-use client::{SupervisorClient, SupervisorProcess};
+use client::SupervisorProcess;
 use orphan_reaper::OrphanReaper;
 
-pub(super) use client::{ProcessTree, ProgramFailure};
+pub(super) use client::{ProcessTree, ProgramFailure, SupervisorClient};
 pub(super) use wire::{ChildDescriptors, StartRequest};
 
 /// The hidden argument.
@@ -83,18 +82,9 @@ impl Supervisor {
         Supervisor { program: Some("/absent".into()), client: Mutex::new(client) }
     }
 
-    /// Starts a program, which keeps `permit` until all its descendants are gone. Dropping the tree kills it.
-    pub(super) fn start_program(
-        &self,
-        start: StartRequest,
-        pipes: ChildDescriptors,
-        permit: ProgramPermit,
-    ) -> io::Result<ProcessTree> {
-        let client = match &self.program {
-            Some(_) => self.connect()?,
-            None => IN_PROCESS_SUPERVISOR.connect()?,
-        };
-        Ok(client.start(start, pipes, permit))
+    /// The client of the running supervisor, or of a new one.
+    pub(super) fn client(&self) -> io::Result<Arc<SupervisorClient>> {
+        if self.program.is_some() { self.connect() } else { IN_PROCESS_SUPERVISOR.connect() }
     }
 
     /// Stops the supervisor with all its programs. If it takes too long, this process kills them.
@@ -107,7 +97,6 @@ impl Supervisor {
         }
     }
 
-    /// The client of the running supervisor, or of a new one.
     fn connect(&self) -> io::Result<Arc<SupervisorClient>> {
         let mut slot = self.lock_client();
         if let Some(client) = slot.as_ref().filter(|client| !client.is_closed()) {

@@ -107,7 +107,14 @@ impl QueuedRequest {
     /// Sends without blocking, and returns whether all was sent. The system also limits descriptors in flight.
     pub(super) fn send(&mut self, socket: &UnixStream) -> io::Result<bool> {
         while self.sent < self.bytes.len() {
-            match self.send_some(socket) {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+            let mut ancillary = SendAncillaryBuffer::new(&mut space);
+            let pipes: Vec<_> = self.pipes.iter().map(AsFd::as_fd).collect();
+            if !pipes.is_empty() {
+                ancillary.push(SendAncillaryMessage::ScmRights(&pipes));
+            }
+            let rest = IoSlice::new(self.bytes.get(self.sent..).unwrap_or_default());
+            match rustix::net::sendmsg(socket, &[rest], &mut ancillary, SendFlags::DONTWAIT) {
                 Ok(count) => {
                     self.sent += count;
                     self.pipes.clear();
@@ -118,17 +125,6 @@ impl QueuedRequest {
             }
         }
         Ok(true)
-    }
-
-    fn send_some(&self, socket: &UnixStream) -> rustix::io::Result<usize> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
-        let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        let pipes: Vec<_> = self.pipes.iter().map(AsFd::as_fd).collect();
-        if !pipes.is_empty() {
-            ancillary.push(SendAncillaryMessage::ScmRights(&pipes));
-        }
-        let rest = IoSlice::new(self.bytes.get(self.sent..).unwrap_or_default());
-        rustix::net::sendmsg(socket, &[rest], &mut ancillary, SendFlags::DONTWAIT)
     }
 }
 

@@ -1,0 +1,187 @@
+//! The keys of an issuer: found by its metadata when they are first needed, and fetched again as they change.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use url::Url;
+
+use super::AuthError;
+use super::jwk::VerificationKey;
+use super::jwt::JwtHeader;
+use crate::catalog::IssuerSettings;
+use crate::world::{HostPolicy, HttpRequest, World, is_loopback_host};
+
+/// At what age keys are fetched again: a withdrawn key is then refused, with all tokens that it signed.
+const REFRESH_AGE: Duration = Duration::from_secs(300);
+/// How long keys serve that cannot be fetched again.
+const MAX_AGE: Duration = Duration::from_secs(24 * 3600);
+/// How long nothing is fetched after a fetch: tokens of unknown keys cost their sender more than the issuer.
+const FETCH_PAUSE: Duration = Duration::from_secs(10);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_RESPONSE_BYTES: u64 = 1 << 20;
+
+/// The keys of an issuer.
+#[derive(Default)]
+pub(super) struct IssuerKeys {
+    known: Mutex<KnownKeys>,
+    /// Held while keys are fetched: once for all who wait.
+    fetching: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct KnownKeys {
+    keys: Vec<VerificationKey>,
+    fetched_at: Option<Instant>,
+    tried_at: Option<Instant>,
+}
+
+/// Whether keys were fetched.
+enum Fetch {
+    /// They are as new as they may be.
+    Current,
+    Failed,
+}
+
+impl KnownKeys {
+    /// Whether they were fetched no longer ago than `age`.
+    fn are_younger(&self, age: Duration, now: Instant) -> bool {
+        self.fetched_at.is_some_and(|at| now.saturating_duration_since(at) < age)
+    }
+
+    /// How the last fetch ended, if it is too early for another one.
+    fn recent_fetch(&self, now: Instant) -> Option<Fetch> {
+        let tried_at = self.tried_at.filter(|at| now.saturating_duration_since(*at) < FETCH_PAUSE)?;
+        Some(if self.fetched_at.is_some_and(|at| at >= tried_at) { Fetch::Current } else { Fetch::Failed })
+    }
+}
+
+impl IssuerKeys {
+    /// Whether tokens that this key signed need not be verified again.
+    pub(super) fn is_current(&self, key: &[u8; 32], now: Instant) -> bool {
+        let known = self.known.lock();
+        known.are_younger(REFRESH_AGE, now) && known.keys.iter().any(|known| known.id == *key)
+    }
+
+    /// The keys that may have signed a token.
+    pub(super) async fn find(
+        &self,
+        header: &JwtHeader,
+        issuer: &IssuerSettings,
+        world: &dyn World,
+        now: Instant,
+    ) -> Result<Vec<VerificationKey>, AuthError> {
+        let found = self.fitting(header, now);
+        if !found.is_empty() && self.known.lock().are_younger(REFRESH_AGE, now) {
+            return Ok(found);
+        }
+        let fetch = match self.fetching.try_lock() {
+            // Somebody else fetches them. Those who have a key do not wait.
+            Err(_) if !found.is_empty() => return Ok(found),
+            Err(_) => {
+                let _one_at_a_time = self.fetching.lock().await;
+                self.fetch(issuer, world, now).await
+            }
+            Ok(_one_at_a_time) => self.fetch(issuer, world, now).await,
+        };
+        let found = self.fitting(header, now);
+        match fetch {
+            _ if !found.is_empty() => Ok(found),
+            Fetch::Current => Err(AuthError::Invalid("token is signed by an unknown key")),
+            Fetch::Failed => Err(AuthError::Unavailable),
+        }
+    }
+
+    fn fitting(&self, header: &JwtHeader, now: Instant) -> Vec<VerificationKey> {
+        let known = self.known.lock();
+        let keys = known.keys.iter().filter(|key| key.fits(header) && known.are_younger(MAX_AGE, now));
+        keys.cloned().collect()
+    }
+
+    /// Fetches the keys, unless that was just done.
+    async fn fetch(&self, issuer: &IssuerSettings, world: &dyn World, now: Instant) -> Fetch {
+        if let Some(recent) = self.known.lock().recent_fetch(now) {
+            return recent;
+        }
+        let fetched = fetch_keys(issuer, world).await;
+        let mut known = self.known.lock();
+        known.tried_at = Some(now);
+        match fetched {
+            Ok(keys) => {
+                known.keys = keys;
+                known.fetched_at = Some(now);
+                Fetch::Current
+            }
+            Err(reason) => {
+                tracing::warn!(target: "folio::auth", "cannot fetch the keys of issuer `{}`: {reason}", issuer.issuer);
+                Fetch::Failed
+            }
+        }
+    }
+}
+
+/// Fetches the keys of an issuer, by its metadata if the manifest does not say where they are.
+async fn fetch_keys(issuer: &IssuerSettings, world: &dyn World) -> Result<Vec<VerificationKey>, String> {
+    let jwks_uri = match &issuer.jwks_uri {
+        Some(url) => url.clone(),
+        None => discover_jwks_uri(issuer, world).await?,
+    };
+    let set = fetch_json(jwks_uri, issuer, world).await?;
+    let keys = set.get("keys").and_then(Value::as_array).ok_or("response is not a JWK set")?;
+    Ok(keys.iter().filter_map(VerificationKey::from_jwk).collect())
+}
+
+async fn discover_jwks_uri(issuer: &IssuerSettings, world: &dyn World) -> Result<Url, String> {
+    let mut reason = String::new();
+    for url in metadata_urls(&issuer.issuer) {
+        let metadata = match fetch_json(url, issuer, world).await {
+            Ok(metadata) => metadata,
+            Err(error) => {
+                reason = error;
+                continue;
+            }
+        };
+        if metadata.get("issuer").and_then(Value::as_str) != Some(&issuer.issuer) {
+            "metadata is of another issuer".clone_into(&mut reason);
+            continue;
+        }
+        let url = metadata.get("jwks_uri").and_then(Value::as_str).and_then(|url| Url::parse(url).ok());
+        let url = url.filter(|url| url.scheme() == "https" || url.scheme() == "http" && is_loopback_host(url));
+        return url.ok_or_else(|| "metadata has no usable `jwks_uri`".to_owned());
+    }
+    Err(reason)
+}
+
+/// Where the metadata of an issuer may be: by RFC 8414, 3.1, and by OpenID Connect Discovery 1.0, 4.1.
+fn metadata_urls(issuer: &str) -> Vec<Url> {
+    let Ok(url) = Url::parse(issuer) else { return Vec::new() };
+    let at = |path: String| {
+        let mut url = url.clone();
+        url.set_path(&path);
+        url
+    };
+    let path = url.path().trim_end_matches('/');
+    vec![
+        at(format!("/.well-known/oauth-authorization-server{path}")),
+        at(format!("{path}/.well-known/openid-configuration")),
+    ]
+}
+
+async fn fetch_json(url: Url, issuer: &IssuerSettings, world: &dyn World) -> Result<Value, String> {
+    let mut host_policy = HostPolicy::default();
+    let written = Url::parse(&issuer.issuer).ok().into_iter().chain(issuer.jwks_uri.clone());
+    written.for_each(|url| host_policy.allow_url(&url));
+    let host = url.host_str().unwrap_or_default().to_owned();
+    let request = HttpRequest {
+        timeout: FETCH_TIMEOUT,
+        max_output: MAX_RESPONSE_BYTES,
+        follows_redirects: false,
+        host_policy,
+        ..HttpRequest::new("GET", url)
+    };
+    let response = world.send_request(request).await.map_err(|error| error.to_string())?;
+    if response.status != 200 {
+        return Err(format!("`{host}` responds with status {}", response.status));
+    }
+    serde_json::from_slice(&response.body.bytes).map_err(|_| format!("response of `{host}` is not JSON"))
+}

@@ -1,0 +1,214 @@
+//! Asks who sends a request, and says what is wanted of one that may not (RFC 6750, RFC 9728).
+
+use std::{
+    collections::BTreeSet,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use axum::{
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    response::Response,
+};
+use serde_json::json;
+use url::Url;
+
+use crate::{
+    auth::{AuthError, Authenticator},
+    catalog::Catalog,
+    identity::AccessControl,
+    world::World,
+};
+
+use super::{
+    access_guard::AccessDenial,
+    response::{denied_response, json_response, text_response},
+};
+
+/// Where the metadata of a protected resource is, before the path of the resource (RFC 9728, 3.1).
+const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
+/// How often it is looked whether the token of a stream is still good.
+pub(super) const RECHECK_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Who sent a request, and for how long its token is good.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sender {
+    pub(super) access: AccessControl,
+    pub(super) expires_at: Option<SystemTime>,
+}
+
+/// Why nobody is let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum AuthDenial {
+    /// The one token that all callers share is missing or wrong.
+    SharedToken,
+    /// There is none. The request needs these scopes.
+    MissingToken(Vec<String>),
+    /// For this reason.
+    InvalidToken(&'static str),
+    /// The request needs these scopes, all of them.
+    InsufficientScope(Vec<String>),
+    IssuerUnavailable,
+}
+
+/// Finds out who sends requests.
+pub(super) struct Authentication {
+    authenticator: Authenticator,
+    /// The URL of the endpoint, where the manifest does not say how clients name it.
+    own_url: String,
+}
+
+impl Authentication {
+    pub(super) fn new(world: Arc<dyn World>, own_url: String) -> Authentication {
+        Authentication { authenticator: Authenticator::new(world), own_url }
+    }
+
+    /// Who sends a request with these headers.
+    pub(super) async fn identify(&self, headers: &HeaderMap, catalog: &Catalog) -> Result<Sender, AuthDenial> {
+        let Some(settings) = &catalog.http_settings().auth else { return Ok(Sender::default()) };
+        let Some(token) = bearer_token(headers)? else {
+            let nobody = Sender { access: AccessControl::Caller(None), expires_at: None };
+            return if settings.optional { Ok(nobody) } else { Err(AuthDenial::MissingToken(settings.scopes.clone())) };
+        };
+        let verified = self.authenticator.verify(token, settings, self.resource(catalog)).await;
+        let verified = verified.map_err(|error| match error {
+            AuthError::Invalid(reason) => AuthDenial::InvalidToken(reason),
+            AuthError::Unavailable => AuthDenial::IssuerUnavailable,
+        })?;
+        if !settings.scopes.iter().all(|scope| verified.identity.scopes.contains(scope)) {
+            return Err(AuthDenial::InsufficientScope(settings.scopes.clone()));
+        }
+        Ok(Sender { access: AccessControl::Caller(Some(verified.identity)), expires_at: verified.expires_at })
+    }
+
+    /// The URL of the endpoint, as clients name it.
+    fn resource<'a>(&'a self, catalog: &'a Catalog) -> &'a str {
+        catalog.http_settings().public_url.as_ref().map_or(&self.own_url, |url| url.as_str())
+    }
+
+    /// The metadata of the endpoint, where a request asks for that: beneath the path of the endpoint, or at the root.
+    pub(super) fn metadata(&self, method: &Method, path: &str, catalog: &Catalog) -> Option<Response> {
+        let rest = path.strip_prefix(METADATA_PATH)?.trim_end_matches('/');
+        let settings = catalog.http_settings().auth.as_ref().filter(|auth| !auth.issuers.is_empty())?;
+        let is_get = method == Method::GET || method == Method::HEAD;
+        let resource = self.resource(catalog);
+        let own_path = Url::parse(&self.own_url).map(|url| url.path().to_owned()).unwrap_or_default();
+        let public_path = Url::parse(resource).map(|url| url.path().to_owned()).unwrap_or_default();
+        let is_ours = [own_path, public_path].iter().any(|path| path.trim_end_matches('/') == rest);
+        if !is_get || !(rest.is_empty() || is_ours) {
+            return None;
+        }
+        let issuers: Vec<&str> = settings.issuers.iter().map(|issuer| issuer.issuer.as_str()).collect();
+        let metadata = json!({
+            "resource": resource,
+            "authorization_servers": issuers,
+            "scopes_supported": settings.scopes,
+            "bearer_methods_supported": ["header"],
+            "resource_name": catalog.server().name,
+        });
+        Some(json_response(StatusCode::OK, metadata.to_string().into()))
+    }
+
+    /// Why a request is refused that needs these scopes, beside those that every request needs.
+    pub(super) fn scope_denial(
+        &self,
+        needed: BTreeSet<String>,
+        access: &AccessControl,
+        catalog: &Catalog,
+    ) -> AuthDenial {
+        let of_all = catalog.http_settings().auth.iter().flat_map(|settings| settings.scopes.clone());
+        let scopes = of_all.chain(needed).collect::<BTreeSet<_>>().into_iter().collect();
+        if access.identity().is_some() {
+            AuthDenial::InsufficientScope(scopes)
+        } else {
+            AuthDenial::MissingToken(scopes)
+        }
+    }
+
+    /// The answer to who is not let in.
+    pub(super) fn denied_response(&self, denial: &AuthDenial, catalog: &Catalog) -> Response {
+        let words = match denial {
+            AuthDenial::SharedToken => return denied_response(&AccessDenial::Token),
+            AuthDenial::MissingToken(_) => "missing token; send `Authorization: Bearer …`\n".to_owned(),
+            AuthDenial::InvalidToken(reason) => format!("invalid token: {reason}\n"),
+            AuthDenial::InsufficientScope(scopes) => {
+                format!("insufficient scope: the request needs `{}`\n", scopes.join(" "))
+            }
+            AuthDenial::IssuerUnavailable => "the issuer of the token is not available\n".to_owned(),
+        };
+        let mut response = text_response(denial.status(), words);
+        if *denial == AuthDenial::IssuerUnavailable {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
+        }
+        self.add_challenge(response.headers_mut(), denial, catalog);
+        response
+    }
+
+    /// Says which token is wanted (RFC 6750, 3; RFC 9728, 5.1).
+    pub(super) fn add_challenge(&self, headers: &mut HeaderMap, denial: &AuthDenial, catalog: &Catalog) {
+        let Some(settings) = &catalog.http_settings().auth else { return };
+        let (error, description, scopes) = match denial {
+            AuthDenial::MissingToken(scopes) => (None, None, scopes),
+            AuthDenial::InvalidToken(reason) => (Some("invalid_token"), Some(*reason), &settings.scopes),
+            AuthDenial::InsufficientScope(scopes) => (Some("insufficient_scope"), None, scopes),
+            AuthDenial::SharedToken | AuthDenial::IssuerUnavailable => return,
+        };
+        let metadata = (!settings.issuers.is_empty()).then(|| self.metadata_url(catalog)).flatten();
+        let scopes = (!scopes.is_empty()).then(|| scopes.join(" "));
+        let parameters = [
+            ("error", error.map(str::to_owned)),
+            ("error_description", description.map(str::to_owned)),
+            ("scope", scopes),
+            ("resource_metadata", metadata),
+        ];
+        let parameters = parameters.into_iter().filter_map(|(name, value)| Some(format!("{name}=\"{}\"", value?)));
+        let challenge = format!("Bearer {}", parameters.collect::<Vec<_>>().join(", "));
+        if let Ok(challenge) = HeaderValue::from_str(challenge.trim_end()) {
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
+        }
+    }
+
+    fn metadata_url(&self, catalog: &Catalog) -> Option<String> {
+        let mut url = Url::parse(self.resource(catalog)).ok()?;
+        let path = format!("{METADATA_PATH}{}", url.path().trim_end_matches('/'));
+        url.set_path(&path);
+        Some(url.into())
+    }
+}
+
+impl AuthDenial {
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            AuthDenial::SharedToken | AuthDenial::MissingToken(_) | AuthDenial::InvalidToken(_) => {
+                StatusCode::UNAUTHORIZED
+            }
+            AuthDenial::InsufficientScope(_) => StatusCode::FORBIDDEN,
+            AuthDenial::IssuerUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+impl Sender {
+    /// How long to wait before it is asked again whether its token is good; `None` if it has none that ends.
+    pub(super) fn recheck_after(&self) -> Option<Duration> {
+        let expires_at = self.expires_at?;
+        let left = expires_at.duration_since(SystemTime::now()).unwrap_or_default();
+        Some(left.min(RECHECK_INTERVAL))
+    }
+}
+
+/// The bearer token of a request. A second `Authorization` is someone's trick.
+fn bearer_token(headers: &HeaderMap) -> Result<Option<&str>, AuthDenial> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (value, None) = (values.next(), values.next()) else {
+        return Err(AuthDenial::InvalidToken("`Authorization` is sent twice"));
+    };
+    let Some(value) = value else { return Ok(None) };
+    let value = value.to_str().map_err(|_| AuthDenial::InvalidToken("token is malformed"))?;
+    match value.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => {
+            Ok(Some(token.trim()))
+        }
+        _ => Err(AuthDenial::InvalidToken("`Authorization` is not a bearer token")),
+    }
+}
