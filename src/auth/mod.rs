@@ -72,7 +72,7 @@ impl Authenticator {
     pub(crate) async fn verify(
         &self,
         token: &str,
-        settings: &Arc<AuthSettings>,
+        settings: &AuthSettings,
         resource: &str,
     ) -> Result<VerifiedToken, AuthError> {
         if token.len() > MAX_TOKEN_BYTES {

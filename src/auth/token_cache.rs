@@ -1,7 +1,7 @@
 //! Tokens that were verified, by their digests, until they expire.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
@@ -28,21 +28,22 @@ pub(super) struct TokenCache(Mutex<CachedTokens>);
 
 #[derive(Default)]
 struct CachedTokens {
-    settings: Weak<AuthSettings>,
+    /// The fingerprint of those settings.
+    settings: [u8; 32],
     by_digest: HashMap<[u8; 32], CachedToken>,
 }
 
 impl TokenCache {
-    pub(super) fn get(&self, digest: &[u8; 32], settings: &Arc<AuthSettings>, now: SystemTime) -> Option<CachedToken> {
+    pub(super) fn get(&self, digest: &[u8; 32], settings: &AuthSettings, now: SystemTime) -> Option<CachedToken> {
         let cached = self.0.lock();
-        let is_current = Weak::as_ptr(&cached.settings) == Arc::as_ptr(settings);
+        let is_current = cached.settings == settings.fingerprint;
         cached.by_digest.get(digest).filter(|token| is_current && token.usable_until > now).cloned()
     }
 
-    pub(super) fn insert(&self, digest: [u8; 32], settings: &Arc<AuthSettings>, token: CachedToken, now: SystemTime) {
+    pub(super) fn insert(&self, digest: [u8; 32], settings: &AuthSettings, token: CachedToken, now: SystemTime) {
         let mut cached = self.0.lock();
-        if Weak::as_ptr(&cached.settings) != Arc::as_ptr(settings) {
-            *cached = CachedTokens { settings: Arc::downgrade(settings), by_digest: HashMap::new() };
+        if cached.settings != settings.fingerprint {
+            *cached = CachedTokens { settings: settings.fingerprint, by_digest: HashMap::new() };
         }
         if cached.by_digest.len() >= MAX_TOKENS {
             cached.by_digest.retain(|_, token| token.usable_until > now);

@@ -42,8 +42,22 @@ pub struct Http {
     /// The interval at which clients with an open stream are pinged. A session ends if its client has not answered by the
     /// next ping.
     pub ping: Option<Spanned<Duration>>,
+    /// How calls end when the server is stopped: `{ delay: 5s, timeout: 25s }`. Without it they are cancelled, and answered so,
+    /// within a second.
+    pub drain: Option<Spanned<HttpDrain>>,
     /// Limits of connections: `{ connections: 256 }`. A change applies to new connections.
     pub limits: Option<HttpLimits>,
+}
+
+/// How calls end when the server is stopped by SIGTERM: it is not ready at once, takes nothing new after `delay`, and cancels
+/// after `timeout` more what is still running. A second signal cancels it at once.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct HttpDrain {
+    /// How long requests are still taken, until balancers know that the server is not ready. The default is 5s.
+    pub delay: Option<Duration>,
+    /// How long calls may take to end then. The default is 25s.
+    pub timeout: Option<Duration>,
 }
 
 /// Limits of connections, and of the time that each part of a request may take.

@@ -53,6 +53,8 @@ struct SharedServerState {
     world: Arc<dyn World>,
     options: ServeOptions,
     stop: CancellationToken,
+    /// Cancelled when clients may listen no longer.
+    end_of_listening: CancellationToken,
     running: AtomicUsize,
     idle: Notify,
     state_sealer: OnceLock<StateSealer>,
@@ -77,6 +79,7 @@ impl SharedServer {
             world,
             options,
             stop: CancellationToken::new(),
+            end_of_listening: CancellationToken::new(),
             running: AtomicUsize::new(0),
             idle: Notify::new(),
             state_sealer: OnceLock::new(),
@@ -193,7 +196,18 @@ impl SharedServer {
     /// Ends the streams on which clients listen for changes, with the result that the protocol has for it, and soon after
     /// what is running, with an error. It cannot be undone.
     pub fn stop(&self) {
+        self.inner.end_of_listening.cancel();
         self.inner.stop.cancel();
+    }
+
+    /// Ends the streams on which clients listen for changes, with their result. Calls go on. It cannot be undone.
+    pub(crate) fn end_listening(&self) {
+        self.inner.end_of_listening.cancel();
+    }
+
+    /// Cancelled when the streams end on which clients listen for changes.
+    pub(crate) fn end_of_listening(&self) -> CancellationToken {
+        self.inner.end_of_listening.clone()
     }
 
     /// How many tasks are running.

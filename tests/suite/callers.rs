@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::*;
 use crate::issuer::{Issuer, SigningKey, now};
@@ -155,6 +155,10 @@ fn opaque_tokens_are_introspected_and_remembered() {
     }
     assert_eq!(issuer.count("/jwks"), 0);
     issuer.set_away(true);
+    // A reload that changes nothing of `auth` forgets nothing.
+    let mark = server.log.line_count();
+    folder.write("folio.yaml", manifest(&auth, &rest.replace("SECRET:", "OTHER: {}, SECRET:")));
+    server.log.wait_for_reload(mark);
     assert_eq!(list(&server, Some("opaque-good")).status, 200);
     let away = list(&server, Some("opaque-new"));
     assert_eq!((away.status, away.header("retry-after").is_some()), (503, true));
@@ -210,4 +214,172 @@ fn listening_stream_ends_with_its_token() {
     assert!(events.contains("\"id\":9,\"result\""), "it ends with its result: {events}");
     stream.text();
     assert!(began.elapsed() < Duration::from_secs(20));
+}
+
+/// A desk whose entries are for some, with the tokens of three callers.
+struct AccessDesk {
+    server: TestServer,
+    key: SigningKey,
+    issuer: Issuer,
+    _folder: TestFolder,
+}
+
+const ENTRIES: &str = r#"
+tools:
+  look: { result: { text: "{{caller.id}} looks" } }
+  close: { scopes: [desk.write, "issue:{{id}}"], arguments: { id: { required: true } }, result: { text: "closed {{id}}" } }
+  audit: { roles: [ops, lead], result: { text: audited } }
+  own: { permit: "{{eq caller.claims.team team}}", arguments: { team: { required: true } }, result: { text: yours } }
+  through: { run: { tool: { name: close, arguments: { id: "7" } } } }
+  ask:
+    run: { ask: { name: { elicit: { message: Who?, schema: { name: { required: true } } } } } }
+    result: { text: "{{result.name.name}}" }
+  slow: { task: required, run: { sleep: 20s }, result: { text: done } }
+"#;
+
+impl AccessDesk {
+    fn start() -> AccessDesk {
+        let key = SigningKey::p256("k");
+        let issuer = Issuer::start(&[&key]);
+        let auth = format!("{{ issuer: '{}', scopes: [desk.use] }}", issuer.url());
+        let resources = "resources: { notes: { uri: 'desk://notes', text: First, roles: [ops] }, \
+                         page: { uri: 'desk://page/{n}', scopes: ['page:{{n}}'], text: A page } }";
+        let manifest = manifest(&auth, ENTRIES)
+            .replace("resources: { notes: { uri: 'desk://notes', text: First } }", resources)
+            .replace(
+                "prompts: { greet: { text: Hello } }",
+                "prompts: { greet: { scopes: [prompt.use], text: 'Hello {{caller.id}}' } }",
+            );
+        let folder = TestFolder::with_manifest(&manifest);
+        AccessDesk { server: folder.http(), key, issuer, _folder: folder }
+    }
+
+    fn token(&self, sub: &str, scope: &str, roles: &[&str]) -> String {
+        let mut claims = self.issuer.claims(sub, AUDIENCE, &format!("desk.use {scope}"));
+        claims["roles"] = json!(roles);
+        claims["team"] = json!("red");
+        self.key.token(&json!({}), &claims)
+    }
+
+    /// Sends a request of 2026-07-28.
+    fn send(&self, token: &str, method: &str, name: &str, mut params: Value) -> HttpResponse {
+        params["_meta"] = sessionless_meta();
+        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+            json!({ "elicitation": {}, "extensions": { "io.modelcontextprotocol/tasks": {} } });
+        let headers = [("MCP-Protocol-Version", SESSIONLESS_VERSION), ("Mcp-Method", method), ("Mcp-Name", name)];
+        let client = HttpClient { token: Some(token.to_owned()), ..self.server.http_client() };
+        client.post(&headers, &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
+    }
+
+    fn call(&self, token: &str, tool: &str, arguments: Value) -> HttpResponse {
+        self.send(token, "tools/call", tool, json!({ "name": tool, "arguments": arguments }))
+    }
+
+    fn names(&self, token: &str, method: &str, key: &str) -> Vec<String> {
+        let result = self.send(token, method, "", json!({})).json()["result"].clone();
+        assert!(result["cacheScope"] != "public", "{result}");
+        result[key].as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+fn text(response: HttpResponse) -> String {
+    let status = response.status;
+    let json = response.json();
+    assert_eq!(status, 200, "{json}");
+    json["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{json}")).to_owned()
+}
+
+#[test]
+fn missing_scopes_are_a_status_with_a_challenge_that_names_all() {
+    let desk = AccessDesk::start();
+    let (plain, able) = (desk.token("ann", "", &[]), desk.token("ann", "desk.write issue:7 page:3 prompt.use", &[]));
+    assert_eq!(text(desk.call(&plain, "look", json!({}))), "ann looks");
+    for (method, name, params, needed) in [
+        ("tools/call", "close", json!({ "name": "close", "arguments": { "id": "7" } }), "desk.use desk.write issue:7"),
+        ("tools/call", "through", json!({ "name": "through" }), "desk.use desk.write"),
+        ("prompts/get", "greet", json!({ "name": "greet" }), "desk.use prompt.use"),
+        ("resources/read", "desk://page/3", json!({ "uri": "desk://page/3" }), "desk.use page:3"),
+        (
+            "completion/complete",
+            "",
+            json!({ "ref": { "type": "ref/prompt", "name": "greet" }, "argument": { "name": "a", "value": "" } }),
+            "desk.use prompt.use",
+        ),
+    ] {
+        let refused = desk.send(&plain, method, name, params.clone());
+        assert_eq!(refused.status, 403, "{method} {name}");
+        let challenge = refused.header("www-authenticate").unwrap().to_owned();
+        assert!(
+            challenge.contains(&format!("scope=\"{needed}\"")) && challenge.contains("insufficient_scope"),
+            "{challenge}"
+        );
+        assert_eq!(refused.json()["id"], 1);
+        if method != "completion/complete" {
+            assert_eq!(desk.send(&able, method, name, params).status, 200, "{method} {name}");
+        }
+    }
+    // In a session too, before a stream begins.
+    let session = begin_session(&desk.server, &plain);
+    let client = |token: &str| HttpClient { token: Some(token.to_owned()), ..desk.server.http_client() };
+    let call = json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": { "name": "close", "arguments": { "id": "7" } } });
+    let headers = [("Mcp-Session-Id", session.as_str())];
+    assert_eq!(client(&plain).post(&headers, &call).status, 403);
+    assert_eq!(client(&able).post(&headers, &call).status, 200, "after a step-up");
+    let other = desk.call(&able, "close", json!({ "id": "8" }));
+    assert_eq!(other.status, 403, "another issue");
+    let no_scope = desk.call(&able, "close", json!({ "id": "a b" })).json();
+    assert_eq!(no_scope["result"]["isError"], true, "a value that makes no scope: {no_scope}");
+}
+
+#[test]
+fn roles_decide_what_is_seen_and_found() {
+    let desk = AccessDesk::start();
+    let (plain, ops, lead) =
+        (desk.token("ann", "", &[]), desk.token("ben", "", &["ops"]), desk.token("cem", "", &["lead", "x"]));
+    let seen = |token: &str| desk.names(token, "tools/list", "tools").contains(&"audit".to_owned());
+    assert_eq!([seen(&plain), seen(&ops), seen(&lead), seen(&plain)], [false, true, true, false]);
+    assert_eq!(desk.names(&plain, "resources/list", "resources"), Vec::<String>::new());
+    assert_eq!(desk.names(&ops, "resources/list", "resources"), ["notes"]);
+    assert_eq!(text(desk.call(&ops, "audit", json!({}))), "audited");
+    // To others it is as one that there is not.
+    let hidden = desk.call(&plain, "audit", json!({})).json();
+    let unknown = desk.call(&plain, "audlt", json!({})).json();
+    assert_eq!(hidden.to_string().replace("audit", "audlt"), unknown.to_string());
+    let hidden = desk.send(&plain, "resources/read", "desk://notes", json!({ "uri": "desk://notes" })).json();
+    let unknown = desk.send(&plain, "resources/read", "desk://nones", json!({ "uri": "desk://nones" })).json();
+    assert_eq!(hidden.to_string().replace("notes", "nones"), unknown.to_string());
+}
+
+#[test]
+fn condition_permits_by_caller_and_arguments() {
+    let desk = AccessDesk::start();
+    let token = desk.token("ann", "", &[]);
+    assert_eq!(text(desk.call(&token, "own", json!({ "team": "red" }))), "yours");
+    let refused = desk.call(&token, "own", json!({ "team": "blue" })).json();
+    assert_eq!(refused["result"]["isError"], true, "{refused}");
+    assert!(!refused.to_string().contains("red"), "the claim is not shown: {refused}");
+}
+
+#[test]
+fn questions_and_tasks_belong_to_their_caller() {
+    let desk = AccessDesk::start();
+    let (ann, ben) = (desk.token("ann", "", &[]), desk.token("ben", "", &[]));
+    let asked = desk.call(&ann, "ask", json!({})).json()["result"].clone();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let answered = json!({ "name": "ask", "arguments": {}, "requestState": asked["requestState"],
+        "inputResponses": { "name": { "action": "accept", "content": { "name": "x" } } } });
+    let stolen = desk.send(&ben, "tools/call", "ask", answered.clone()).json();
+    assert_eq!(stolen["error"]["code"], -32602, "{stolen}");
+    assert_eq!(text(desk.send(&ann, "tools/call", "ask", answered)), "x");
+
+    let task = desk.call(&ann, "slow", json!({})).json()["result"]["taskId"].clone();
+    let id = task.as_str().unwrap();
+    let params = json!({ "taskId": task, "inputResponses": {} });
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        let stolen = desk.send(&ben, method, id, params.clone()).json();
+        let unknown = desk.send(&ben, method, "none", json!({ "taskId": "none", "inputResponses": {} })).json();
+        assert_eq!(stolen.to_string().replace(id, "none"), unknown.to_string(), "{method}");
+    }
+    assert_eq!(desk.send(&ann, "tasks/get", id, params.clone()).json()["result"]["status"], "working");
+    assert!(desk.send(&ann, "tasks/cancel", id, params).json()["result"].is_object());
 }

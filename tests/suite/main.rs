@@ -34,6 +34,7 @@ mod content_codings;
 mod every_client;
 mod coverage;
 mod dev;
+mod drain;
 mod explain;
 mod export;
 mod examples;

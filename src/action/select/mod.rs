@@ -67,6 +67,11 @@ impl SelectExpression {
         None
     }
 
+    /// As it is written.
+    pub fn source(&self) -> &str {
+        self.expression.as_str()
+    }
+
     /// Selects from a value. What the expression cannot do with the value gives its words.
     ///
     /// # Errors

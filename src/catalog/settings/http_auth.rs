@@ -14,6 +14,7 @@ use crate::action::SelectExpression;
 use crate::catalog::entry::listed_text::render_at_load;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
+use crate::digest::sha256;
 use crate::identity::{Identity, is_scope};
 use crate::load::LoadedPack;
 use crate::manifest::{self, Issuers};
@@ -32,6 +33,8 @@ pub struct AuthSettings {
     pub tokens: Vec<ListedToken>,
     /// Whether requests without a token are accepted.
     pub optional: bool,
+    /// What the identity of a caller depends on: equal for settings that make the same of a token.
+    pub fingerprint: [u8; 32],
     /// The scopes that each scope includes, and those that these include.
     implies: BTreeMap<String, BTreeSet<String>>,
 }
@@ -85,6 +88,15 @@ impl AuthSettings {
 }
 
 impl IssuerSettings {
+    /// All that it is made of, in an order of its own.
+    fn read_parts(&self) -> impl fmt::Debug + '_ {
+        let introspect = self.introspect.as_ref();
+        let introspect = introspect.map(|asked| (&asked.url, &asked.client_id, &asked.client_secret, asked.cache));
+        let claims = &self.claims;
+        let claims = [&claims.id, &claims.client, &claims.scopes, &claims.roles].map(SelectExpression::source);
+        (&self.issuer, &self.audience, &self.jwks_uri, introspect, claims)
+    }
+
     /// Who calls, as the claims of a token of this issuer say; `None` where they name nobody.
     pub fn identity(&self, claims: Map<String, Value>, settings: &AuthSettings) -> Option<Identity> {
         let claims = Value::Object(claims);
@@ -142,7 +154,9 @@ pub(super) fn auth_settings(
             .help("name the authorization server, such as `issuer: https://id.example`");
         return None;
     }
-    Some(AuthSettings { tokens, issuers, ..settings })
+    let read: Vec<_> = issuers.iter().map(IssuerSettings::read_parts).collect();
+    let fingerprint = sha256(format!("{:?}", (read, &settings.implies)).as_bytes());
+    Some(AuthSettings { tokens, issuers, fingerprint, ..settings })
 }
 
 fn issuers(

@@ -40,6 +40,8 @@ pub struct HttpSettings {
     pub session_idle: Option<Duration>,
     /// How often the client of a session is pinged.
     pub ping: Option<Duration>,
+    /// How calls end when the server stops; `None` where they are cancelled at once.
+    pub drain: Option<HttpDrain>,
     /// Limits of its connections.
     pub limits: HttpLimits,
     /// Locations of `http` and its keys.
@@ -53,6 +55,15 @@ impl HttpSettings {
         let place = self.key_spans.iter().find(|(known, _)| *known == key).map(|(_, place)| *place);
         place.or(self.at)
     }
+}
+
+/// How calls end when the server stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HttpDrain {
+    /// How long requests are still taken.
+    pub delay: Duration,
+    /// How long calls may take to end then.
+    pub timeout: Duration,
 }
 
 /// How many connections there may be, and how long each part of a request may take.
@@ -126,6 +137,10 @@ pub(in crate::catalog) fn http_settings(pack: &LoadedPack, compiler: &mut Compil
         max_sessions: http.max_sessions.as_ref().and_then(|max| usize::try_from(max.value).ok()),
         session_idle: http.session_idle.map(value_types::Duration::to_std),
         ping: http.ping.as_ref().map(|ping| ping.value.to_std()),
+        drain: http.drain.as_ref().map(|drain| HttpDrain {
+            delay: drain.delay.map_or(Duration::from_secs(5), value_types::Duration::to_std),
+            timeout: drain.timeout.map_or(Duration::from_secs(25), value_types::Duration::to_std),
+        }),
         limits: http_limits(http, compiler),
         key_spans: ["listen", "path", "sse"].map(|key| (key, compiler.key_location(http.location, key).span())).into(),
         at: Some(http.location.span()),

@@ -6,18 +6,20 @@ use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Cancels `stop` on SIGTERM and SIGINT. To be called in a runtime.
+/// Cancels `stop` on SIGTERM and SIGINT, and `stop_now` on the second of them. To be called in a runtime.
 ///
 /// # Errors
 /// The system refuses a handler.
-pub(crate) fn stop_on_signals(stop: CancellationToken) -> anyhow::Result<()> {
+pub(crate) fn stop_on_signals(stop: CancellationToken, stop_now: CancellationToken) -> anyhow::Result<()> {
     let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+        for stop in [stop, stop_now] {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            stop.cancel();
         }
-        stop.cancel();
     });
     Ok(())
 }

@@ -35,7 +35,7 @@ pub(crate) fn run(location: ManifestLocation, arguments: &TestArgs, output: &Out
         had_errors: false,
     };
     runtime.block_on(async {
-        stop_on_signals(stop.clone())?;
+        stop_on_signals(stop.clone(), stop.clone())?;
         let started_at = SystemTime::now();
         let first = tokio::task::spawn_blocking(move || {
             let LoadOutput { outcome, watch: dependencies } = watch.load(false, &OutdatedCheck::default());

@@ -64,7 +64,7 @@ pub(super) async fn serve_dev_page(
         start_browser(&address);
     }
     let shared_server = shared_server.clone();
-    tokio::spawn(async move { bound.serve(&shared_server, stop).await });
+    tokio::spawn(async move { bound.serve(&shared_server, stop.clone(), stop).await });
     Ok(())
 }
 

@@ -137,10 +137,12 @@ struct LoadedServer {
     world: Arc<RealWorld>,
 }
 
-/// One thread for a pipe, two for sockets. A current-thread runtime could not move long work to another thread.
+/// One thread for a pipe, one for each core for sockets, and two at least. A current-thread runtime could not move long work to
+/// another thread.
 fn build_runtime(arguments: &ServeArgs) -> anyhow::Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
-    builder.worker_threads(if arguments.http.is_none() { 1 } else { 2 });
+    let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    builder.worker_threads(if arguments.http.is_none() { 1 } else { cores.max(2) });
     // As many events as one pipe and a few programs have at once.
     if arguments.http.is_none() {
         builder.max_io_events_per_tick(64);
@@ -162,7 +164,8 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
         }
         ServingMode::Local | ServingMode::LocalCaller(_) => None,
     };
-    stop_on_signals(stop.clone())?;
+    let stop_now = CancellationToken::new();
+    stop_on_signals(stop.clone(), stop_now.clone())?;
     if dev.is_some() && io::stdin().is_terminal() {
         stop_with_terminal(stop.clone())?;
     }
@@ -174,7 +177,7 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
     match bound {
         Some(bound) => {
             eprint_addresses(&bound, dev.is_none(), output);
-            bound.serve(&shared_server, stop.clone()).await;
+            bound.serve(&shared_server, stop.clone(), stop_now).await;
         }
         None => {
             if io::stdin().is_terminal() {

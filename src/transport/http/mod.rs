@@ -210,19 +210,23 @@ impl BoundServer {
             .needs_token()
     }
 
-    /// Serves until `stop` is cancelled; then ends streams with their result, answers what is running with an error, and
-    /// returns within a second.
-    pub async fn serve(self, shared_server: &SharedServer, stop: CancellationToken) {
-        let shutdown = CancellationToken::new();
+    /// Serves until `stop` is cancelled; then ends streams with their result, and answers what is running with an error.
+    /// Without `drain` in the manifest it returns within a second; else calls have the time that is given there, or until
+    /// `stop_now` is cancelled.
+    pub async fn serve(self, shared_server: &SharedServer, stop: CancellationToken, stop_now: CancellationToken) {
+        let (shutdown, no_more_requests) = (CancellationToken::new(), CancellationToken::new());
         let http_server = Arc::new(HttpServer::new(&self, shared_server, stop.clone(), shutdown.clone()));
         let connections = Connections::new(shared_server.clone());
-        let serving = connections.serve(self.listener, stop.clone(), {
+        let serving = connections.serve(self.listener, no_more_requests.clone(), {
             let http_server = http_server.clone();
             move |connection, request| handle_request(http_server.clone(), connection, request)
         });
         let sessions = &http_server.sessions;
         let end = async {
             stop.cancelled().await;
+            let drained = drain(shared_server, sessions, &no_more_requests);
+            stop_now.run_until_cancelled(drained).await;
+            no_more_requests.cancel();
             let running_tasks = shared_server.running_tasks();
             shared_server.stop();
             let answered = join(shared_server.wait_until_idle(), sessions.wait_until_answered());
@@ -244,6 +248,17 @@ impl BoundServer {
         log_abandoned_calls(running_tasks + unread);
         shutdown.cancel();
     }
+}
+
+/// Lets calls end, and then takes no more, as long as the manifest says: a balancer learns late that this server is not ready
+/// any more.
+async fn drain(shared_server: &SharedServer, sessions: &Sessions, no_more_requests: &CancellationToken) {
+    let Some(drain) = shared_server.catalog().http_settings().drain else { return };
+    tokio::time::sleep(drain.delay).await;
+    no_more_requests.cancel();
+    shared_server.end_listening();
+    let answered = join(shared_server.wait_until_idle(), sessions.wait_until_answered());
+    let _ = tokio::time::timeout(drain.timeout, answered).await;
 }
 
 /// What every request is answered with.

@@ -25,8 +25,9 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
     let cancel = CancellationToken::new();
     let (sender, mut messages) = mpsc::channel(MAX_UNREAD_MESSAGES);
     let shared_server = post.http_server.sessions.shared_server();
-    let stop = shared_server.stop_token().child_token();
+    let mut stop = shared_server.stop_token();
     if matches!(*request, ClientRequest::SubscriptionsListenRequest(_)) {
+        stop = shared_server.end_of_listening().child_token();
         // It ends by its result, and is not cut off.
         let revoked = post.http_server.clone().wait_for_revocation(post.headers, StreamKind::Listening);
         let (stop, ended) = (stop.clone(), cancel.clone());

@@ -39,7 +39,7 @@ async fn start_server_with(shared_server: SharedServer, options: HttpOptions) ->
     let (address, stop) = (bound.address, CancellationToken::new());
     let serving = tokio::spawn({
         let (shared_server, stop) = (shared_server.clone(), stop.clone());
-        async move { bound.serve(&shared_server, stop).await }
+        async move { bound.serve(&shared_server, stop, CancellationToken::new()).await }
     });
     TestHttpServer { address, shared_server, stop, serving }
 }

@@ -1,0 +1,88 @@
+//! `http.drain`: calls end before the server does.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::harness::*;
+
+const DESK: &str = r#"
+folio: 1
+server: { name: desk }
+http: { drain: { delay: 400ms, timeout: 4s } }
+tools:
+  slow: { run: { sleep: 1500ms }, result: { text: done } }
+  endless: { run: { sleep: 60s }, timeout: 2m, result: { text: done } }
+"#;
+
+fn ready_status(server: &TestServer) -> u16 {
+    HttpClient { path: "/readyz".to_owned(), ..server.http_client() }.send("GET", &[], b"").status
+}
+
+/// Whether the server takes a connection and answers on it.
+fn takes_requests(server: &TestServer) -> bool {
+    std::net::TcpStream::connect(("127.0.0.1", server.port)).is_ok()
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < TEST_TIMEOUT, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn calls_are_answered_and_requests_taken_until_balancers_know() {
+    let folder = TestFolder::with_manifest(DESK);
+    let server = folder.http();
+    for client in [server.session("2025-11-25"), server.sessionless()] {
+        client.round_trip();
+    }
+    let (in_session, sessionless) = (server.session("2025-11-25"), server.sessionless());
+    let calls = [&in_session, &sessionless].map(|client| (client, client.start_call("slow", json!({}))));
+    let listening = server.http_client();
+    let params = json!({ "notifications": { "toolsListChanged": true }, "_meta": sessionless_meta() });
+    let headers = [("MCP-Protocol-Version", SESSIONLESS_VERSION), ("Mcp-Method", "subscriptions/listen")];
+    let stream = listening
+        .post(&headers, &json!({ "jsonrpc": "2.0", "id": 9, "method": "subscriptions/listen", "params": params }));
+    server.signal("TERM");
+    wait_until("it is not ready at once", || ready_status(&server) == 503);
+    assert_eq!(
+        server.sessionless().result("tools/list", json!({}))["tools"].as_array().unwrap().len(),
+        2,
+        "it still answers"
+    );
+    wait_until("it takes nothing new", || !takes_requests(&server));
+    assert!(stream.text().contains("\"id\":9,\"result\""), "a stream ends with its result");
+    for (client, id) in calls {
+        let answer = client.wait_for_answer(id);
+        assert_eq!(answer["result"]["content"][0]["text"], "done", "{answer}");
+    }
+    assert_eq!(server.wait_for_exit(TEST_TIMEOUT).unwrap().code(), Some(0));
+}
+
+#[test]
+fn calls_that_do_not_end_are_cancelled_with_an_answer() {
+    for by_second_signal in [false, true] {
+        let manifest = if by_second_signal {
+            DESK.replace("timeout: 4s", "timeout: 50s")
+        } else {
+            DESK.replace("timeout: 4s", "timeout: 500ms")
+        };
+        let folder = TestFolder::with_manifest(&manifest);
+        let server = folder.http();
+        let client = server.sessionless();
+        let id = client.start_call("endless", json!({}));
+        client.round_trip();
+        server.signal("TERM");
+        wait_until("it takes nothing new", || !takes_requests(&server));
+        assert!(server.is_alive());
+        if by_second_signal {
+            server.signal("TERM");
+        }
+        let answer = client.wait_for_answer(id);
+        assert_eq!(answer["error"]["message"], "the server is stopping: the call was cancelled", "{answer}");
+        assert_eq!(server.wait_for_exit(TEST_TIMEOUT).unwrap().code(), Some(0));
+    }
+}
