@@ -33,6 +33,14 @@ pub struct AccessRow {
 }
 
 impl Catalog {
+    /// Who makes a request: as its sender says, or else as the command line or a test does.
+    pub fn access_of(&self, sender: AccessControl) -> AccessControl {
+        match sender {
+            AccessControl::Unrestricted => self.settings.access.clone(),
+            caller @ AccessControl::Caller(_) => caller,
+        }
+    }
+
     /// Who may call a tool; `None` for whoever may call anything.
     pub fn tool_access(&self, name: &str) -> Option<&EntryAccess> {
         self.tools.get(name)?.access.as_deref()

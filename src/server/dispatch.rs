@@ -55,6 +55,7 @@ impl ConnectionHandler {
         };
         let (id_of_answer, session) = (id.clone(), self.session.clone());
         // What changes later does not matter to it.
+        let access = snapshot.catalog.access_of(access);
         let request = McpRequest { id, meta, cancel, reservation, access, snapshot, version, capabilities, session };
         let mut answer = AssertUnwindSafe(Box::pin(self.clone().answer(message, request))).catch_unwind();
         // What the task that reads may still do does not matter to the request.

@@ -101,8 +101,8 @@ fn without_auth_rules_are_noted_and_refused_over_http() {
     let ran = run_folio(folder.path(), &["serve", "--http", "127.0.0.1:0"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.err.contains("error[unsafe]: `roles` without `http.auth`") && ran.err.contains("3 errors"), "{ran:?}");
-    let server = folder.stdio();
     for version in SESSION_VERSIONS.into_iter().chain([SESSIONLESS_VERSION]) {
+        let server = folder.stdio();
         let client = server.client(version);
         let tools = client.request("tools/list", client.params(json!({})));
         assert_eq!(tools["result"]["tools"].as_array().map(Vec::len), Some(2), "{tools}");
