@@ -144,10 +144,12 @@ pub(super) fn auth_settings(
 ) -> Option<AuthSettings> {
     let scopes = check_scopes(auth.scopes.as_deref().unwrap_or_default(), compiler);
     let implies = implied_scopes(auth, compiler);
-    let settings = AuthSettings { implies: implies?, scopes: scopes?, optional: auth.optional, ..Default::default() };
+    let is_valid = scopes.is_some() && implies.is_some();
+    let (scopes, implies) = (scopes.unwrap_or_default(), implies.unwrap_or_default());
+    let settings = AuthSettings { implies, scopes, optional: auth.optional, ..Default::default() };
     let tokens = listed_tokens(auth, &settings, compiler);
     let issuers = issuers(auth, pack, compiler);
-    let (tokens, issuers) = (tokens?, issuers?);
+    let (tokens, issuers) = (tokens?, issuers.filter(|_| is_valid)?);
     if issuers.is_empty() && tokens.is_empty() {
         compiler
             .error(Code::MissingKey, auth.location, "missing `issuer` or `tokens`: nobody could call")
@@ -309,9 +311,12 @@ fn implied_scopes(
     compiler: &mut Compiler<'_>,
 ) -> Option<BTreeMap<String, BTreeSet<String>>> {
     let mut implied = BTreeMap::new();
+    let mut is_valid = true;
     for (scope, others) in &auth.implies {
-        check_scopes(std::slice::from_ref(scope), compiler)?;
-        implied.insert(scope.value.clone(), BTreeSet::from_iter(check_scopes(others, compiler)?));
+        match (check_scopes(std::slice::from_ref(scope), compiler), check_scopes(others, compiler)) {
+            (Some(_), Some(others)) => drop(implied.insert(scope.value.clone(), BTreeSet::from_iter(others))),
+            _ => is_valid = false,
+        }
     }
     let direct = implied.clone();
     for scopes in implied.values_mut() {
@@ -321,7 +326,7 @@ fn implied_scopes(
             waiting.extend(more.filter(|scope| scopes.insert((*scope).clone())).cloned());
         }
     }
-    Some(implied)
+    is_valid.then_some(implied)
 }
 
 fn listed_tokens(
