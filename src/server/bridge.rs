@@ -195,7 +195,7 @@ pub(crate) async fn call(
     params: CallToolRequestParams,
     request: &McpRequest,
 ) -> Result<Bytes, ErrorData> {
-    let complete = |answer| tools::tool_result(answer, tool.name(), &request.snapshot, request.version);
+    let complete = |answer| tools::respond(answer, tool.name(), request);
     let outcome = match tool {
         BridgeTool::ListPrompts | BridgeTool::ListResources => {
             list(tool, &params, &request.snapshot).map(|listed| CallOutcome::Done(ToolResult::text(listed)))

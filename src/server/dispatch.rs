@@ -17,6 +17,7 @@ use super::{
     list_pages::{self, List},
     log_level,
     method::Method,
+    observer::EndNote,
     outgoing::OutgoingMessage,
     prompts,
     protocol_version::{PROTOCOL_VERSIONS, stated_version},
@@ -71,7 +72,7 @@ impl ConnectionHandler {
 
     /// A request as it arrives: what changes later does not matter to it.
     fn read_request(&self, incoming: IncomingRequest) -> (Box<ClientRequest>, McpRequest) {
-        let IncomingRequest { id, request: mut message, reservation, cancel, access } = incoming;
+        let IncomingRequest { id, request: mut message, reservation, cancel, access, source } = incoming;
         let meta = message.extensions_mut().remove::<RequestMetaObject>().unwrap_or_default();
         let snapshot = self.shared_server.snapshot();
         let newest = stated_version(&meta).is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
@@ -81,21 +82,40 @@ impl ConnectionHandler {
             None => (SpecVersion::NEWEST_WITH_SESSIONS, None),
         };
         let session = self.session.clone();
-        let request = McpRequest { id, meta, cancel, reservation, access, snapshot, version, capabilities, session };
+        let end_note = EndNote::default();
+        let request = McpRequest {
+            id,
+            meta,
+            cancel,
+            reservation,
+            access,
+            snapshot,
+            version,
+            capabilities,
+            session,
+            source,
+            end_note,
+        };
         (message, request)
     }
 
     /// Answers a request without secrets, and counts the answer until it is delivered.
     async fn answer(self: Arc<ConnectionHandler>, message: Box<ClientRequest>, request: McpRequest) -> OutgoingMessage {
         let mut observed = self.observe(&message, &request);
+        if let Some(observed) = &mut observed
+            && !observed.may_begin().await
+        {
+            return OutgoingMessage::unavailable(request.id, &error::not_recorded());
+        }
         let outcome = self.answer_in_version(message, &request).await;
-        observed.as_deref_mut().into_iter().for_each(|observed| observed.end(&outcome));
+        observed.iter_mut().for_each(|observed| observed.end(&outcome, &request));
         let McpRequest { id, reservation, .. } = request;
         let answer = match outcome {
             Ok(result) => OutgoingMessage::result(id.clone(), &result),
             Err(error) => OutgoingMessage::error(Some(id.clone()), &error),
         };
         let answer = answer.redact(self.shared_server.redactors());
+        observed.iter_mut().for_each(|observed| observed.set_bytes_out(answer.bytes()));
         match reservation.try_resize(answer.bytes()) {
             Ok(()) => answer,
             Err(busy) => OutgoingMessage::error(Some(id), &ErrorData::internal_error(busy.to_string(), None)),

@@ -10,7 +10,7 @@ use crate::budget::{Caller, CallerKind, MemoryPool, Reservation, block_if_large}
 use crate::diagnostic::bytes_without_byte_order_mark;
 use crate::identity::AccessControl;
 use crate::redact::Redactors;
-use crate::server::{IncomingRequest, OutgoingMessage, SharedServer};
+use crate::server::{IncomingRequest, OutgoingMessage, RequestSource, SharedServer};
 use crate::spec_version::SpecVersion;
 
 use super::{
@@ -49,6 +49,7 @@ pub(super) enum ReceivedPayload {
 pub(super) struct ReceivedMessage {
     message: Option<Incoming>,
     reservation: Arc<Reservation>,
+    bytes: u64,
 }
 
 impl ReceivedPayload {
@@ -73,8 +74,8 @@ impl ReceivedPayload {
 }
 
 impl ReceivedMessage {
-    pub(super) fn new(message: Incoming, reservation: Arc<Reservation>) -> ReceivedMessage {
-        ReceivedMessage { message: Some(message), reservation }
+    pub(super) fn new(message: Incoming, reservation: Arc<Reservation>, bytes: u64) -> ReceivedMessage {
+        ReceivedMessage { message: Some(message), reservation, bytes }
     }
 
     fn parse(bytes: &[u8], caller: &Arc<Caller>) -> Result<ReceivedMessage, MessageError> {
@@ -83,7 +84,7 @@ impl ReceivedMessage {
         let size = checked_size(bytes, caller.pool())
             .map_err(|message| MessageError::invalid_request(envelope.kind.request_id().cloned(), message))?;
         let reservation = Arc::new(caller.reserve(size));
-        Ok(ReceivedMessage { message: envelope.parse()?, reservation })
+        Ok(ReceivedMessage { message: envelope.parse()?, reservation, bytes: bytes.len() as u64 })
     }
 }
 
@@ -194,7 +195,7 @@ impl PeerState {
         received: ReceivedMessage,
         outcome: &mut ReceiveOutcome,
     ) -> Result<Option<HandlerMessage>, MessageError> {
-        let ReceivedMessage { message, reservation } = received;
+        let ReceivedMessage { message, reservation, bytes } = received;
         match message {
             Some(Incoming::Request(id, request)) => {
                 let cancel = CancellationToken::new();
@@ -206,6 +207,7 @@ impl PeerState {
                     reservation,
                     cancel,
                     access: AccessControl::default(),
+                    source: RequestSource { bytes, ..RequestSource::default() },
                 })))
             }
             Some(Incoming::Notification(notification)) => {

@@ -254,7 +254,7 @@ mod tests {
 
     fn message(text: impl Into<String>, kind: QueuedKind) -> OutgoingMessage {
         let kind = match kind {
-            QueuedKind::Response => OutgoingKind::Answer { id: None, error: None },
+            QueuedKind::Response => OutgoingKind::Answer { id: None, error: None, is_unavailable: false },
             QueuedKind::Progress => OutgoingKind::Progress(ProgressToken(NumberOrString::Number(1))),
             QueuedKind::Any => OutgoingKind::Notification { origin: None },
         };

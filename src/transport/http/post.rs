@@ -52,12 +52,18 @@ pub(super) async fn handle_post(
     let bytes = bytes_without_byte_order_mark(&bytes);
     if batch::is_batch(bytes) {
         let session = session.filter(|_| !is_sessionless(&parts.headers));
-        return batch_response::respond_to_batch(http_server, &parts.headers, session, bytes, accepted, &sender.access)
-            .await;
+        return batch_response::respond_to_batch(http_server, &parts.headers, session, bytes, accepted, &sender).await;
     }
     let read = block_if_large(bytes.len() as u64, || read_message(&normalize(bytes), &parts.headers, accepted));
     let Some(message) = read? else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
-    let post = Post { http_server, headers: &parts.headers, accepted, sender, reservation: reservation.clone() };
+    let post = Post {
+        http_server,
+        headers: &parts.headers,
+        accepted,
+        sender,
+        reservation: reservation.clone(),
+        bytes: bytes.len() as u64,
+    };
     let mut response = post.answer(message, session).await?;
     // Its memory is held until it is written.
     response.extensions_mut().insert(reservation);
@@ -131,6 +137,8 @@ pub(super) struct Post<'a> {
     pub(super) accepted: Accepted,
     pub(super) sender: Sender,
     pub(super) reservation: Arc<Reservation>,
+    /// The size of the message.
+    pub(super) bytes: u64,
 }
 
 impl Post<'_> {
@@ -218,8 +226,8 @@ impl Post<'_> {
         message: Incoming,
         session: &Arc<HttpSession>,
     ) -> Result<Response, RefusedRequest> {
-        let received =
-            session.receive_message(ReceivedMessage::new(message, self.reservation.clone()), &self.sender.access);
+        let message = ReceivedMessage::new(message, self.reservation.clone(), self.bytes);
+        let received = session.receive_message(message, &self.sender);
         let Some(reader) = received.map_err(RefusedRequest::by_code)? else {
             return Ok(text_response(StatusCode::ACCEPTED, ""));
         };
@@ -236,8 +244,8 @@ impl Post<'_> {
         let Some((session_id, session)) = sessions.create(false, self.sender.access.clone()) else {
             return Err(RefusedRequest::too_many_sessions(Some(id)));
         };
-        let message = ReceivedMessage::new(Incoming::Request(id, request), self.reservation.clone());
-        let reader = session.receive_message(message, &self.sender.access).map_err(RefusedRequest::by_code)?;
+        let message = ReceivedMessage::new(Incoming::Request(id, request), self.reservation.clone(), self.bytes);
+        let reader = session.receive_message(message, &self.sender).map_err(RefusedRequest::by_code)?;
         let answer = match reader {
             Some(mut reader) => reader.next().await,
             None => None,
