@@ -146,7 +146,8 @@ impl Drop for ConnectionHandler {
 impl ObservedRequest {
     /// Whether the request may be done: observers may have to record it first.
     pub(crate) async fn may_begin(&mut self) -> bool {
-        let Some(observers) = self.shared_server.observers() else { return true };
+        let observers = self.shared_server.observers().filter(|observers| observers.parts().start);
+        let Some(observers) = observers else { return true };
         let recorded = self.with_record(|record| observers.start(record));
         for recorded in recorded {
             if !recorded.await {

@@ -132,7 +132,12 @@ impl Audit {
 impl RequestObserver for Audit {
     fn parts(&self) -> RecordParts {
         let level = self.level;
-        RecordParts { client: true, params: level != AuditLevel::Metadata, response: level == AuditLevel::All }
+        RecordParts {
+            client: true,
+            params: level != AuditLevel::Metadata,
+            response: level == AuditLevel::All,
+            start: self.is_required,
+        }
     }
 
     fn on_request_start(&self, record: &RequestRecord<'_>) -> StartedRecord {

@@ -66,6 +66,8 @@ pub struct RecordParts {
     pub client: bool,
     pub params: bool,
     pub response: bool,
+    /// Whether it must know of a request before that is done.
+    pub start: bool,
 }
 
 impl RecordParts {
@@ -76,6 +78,7 @@ impl RecordParts {
             client: self.client || other.client,
             params: self.params || other.params,
             response: self.response || other.response,
+            start: self.start || other.start,
         }
     }
 }

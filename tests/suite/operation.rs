@@ -179,8 +179,9 @@ fn reloads_are_counted_and_told() {
     folder.rename_over("folio.yaml", good.replace("127.0.0.1:0", "127.0.0.1:9"));
     let warning = server.log.wait_for_line(mark, |line| line.contains("requires a restart"));
     assert!(warning.contains("change of `admin` requires a restart"), "{warning}");
-    wait_until("the reload", || sample(&admin, "folio_reloads_total{outcome=\"ok\"}") == 1.0);
-    assert!(get(&admin, "/readyz?verbose").1.starts_with("catalog: good"));
+    wait_until("the reload", || get(&admin, "/readyz?verbose").1.starts_with("catalog: good"));
+    // A file that was written just before the start is read twice.
+    assert!(sample(&admin, "folio_reloads_total{outcome=\"ok\"}") >= 1.0);
     assert_eq!((get(&admin, "/livez").0, get(&admin, "/mcp").0), (200, 404));
     let rebound = HttpClient { host: "evil.example".to_owned(), path: "/metrics".to_owned(), ..admin };
     assert_eq!(rebound.send("GET", &[], b"").status, 403, "a web page reads no metrics");

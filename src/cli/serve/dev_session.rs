@@ -223,7 +223,7 @@ impl DevSession {
 
 impl RequestObserver for DevSession {
     fn parts(&self) -> RecordParts {
-        RecordParts { client: true, params: true, response: true }
+        RecordParts { client: true, params: true, response: true, start: false }
     }
 
     fn on_request_end(&self, record: &RequestRecord<'_>) {

@@ -52,6 +52,10 @@ impl Operation {
         }
         observers.extend(admin.iter().map(|(_, metrics)| metrics.clone() as Arc<dyn RequestObserver>));
         observers.extend(audit.iter().map(|audit| audit.clone() as Arc<dyn RequestObserver>));
+        if !observers.is_empty() {
+            // So that no request waits for it.
+            catalog.digest();
+        }
         shared_server.set_observers(Observers::new(observers));
         Ok(Operation { audit, admin, end: CancellationToken::new() })
     }
