@@ -10,6 +10,7 @@ use super::AuthError;
 use super::jwk::VerificationKey;
 use super::jwt::JwtHeader;
 use crate::catalog::IssuerSettings;
+use crate::telemetry::IssuerState;
 use crate::world::{HostPolicy, HttpRequest, World, is_loopback_host};
 
 /// At what age keys are fetched again: a withdrawn key is then refused, with all tokens that it signed.
@@ -61,6 +62,14 @@ impl IssuerKeys {
     pub(super) fn is_current(&self, key: &[u8; 32], now: Instant) -> bool {
         let known = self.known.lock();
         known.are_younger(REFRESH_AGE, now) && known.keys.iter().any(|known| known.id == *key)
+    }
+
+    /// Whether the last fetch found them, if there was one.
+    pub(super) fn issuer_state(&self) -> Option<IssuerState> {
+        let known = self.known.lock();
+        let tried_at = known.tried_at?;
+        let is_reachable = known.fetched_at.is_some_and(|at| at >= tried_at);
+        Some(if is_reachable { IssuerState::Reachable } else { IssuerState::Unreachable })
     }
 
     /// The keys that may have signed a token.

@@ -21,6 +21,7 @@ use url::Url;
 use crate::catalog::{AuthSettings, IssuerSettings};
 use crate::digest::sha256;
 use crate::identity::Identity;
+use crate::telemetry::ServerHealth;
 use crate::world::World;
 
 use issuer_keys::IssuerKeys;
@@ -51,17 +52,26 @@ pub(crate) enum AuthError {
     Unavailable,
 }
 
+/// An issuer, and where its keys are if the manifest says so.
+type IssuerKeySource = (String, Option<Url>);
+
 /// Verifies tokens, and keeps the keys of issuers and what was verified.
 pub(crate) struct Authenticator {
     world: Arc<dyn World>,
-    issuers: Mutex<HashMap<(String, Option<Url>), Arc<IssuerKeys>>>,
+    issuers: Mutex<HashMap<IssuerKeySource, Arc<IssuerKeys>>>,
     cache: TokenCache,
+    health: Arc<ServerHealth>,
 }
 
 impl Authenticator {
     /// Asks issuers by requests in `world`.
     pub(crate) fn new(world: Arc<dyn World>) -> Authenticator {
-        Authenticator { world, issuers: Mutex::default(), cache: TokenCache::default() }
+        Authenticator { world, issuers: Mutex::default(), cache: TokenCache::default(), health: Arc::default() }
+    }
+
+    /// The same that notes in `health` whether issuers can be reached.
+    pub(crate) fn with_health(self, health: Arc<ServerHealth>) -> Authenticator {
+        Authenticator { health, ..self }
     }
 
     /// Who shows this token to the server at the URL `resource`, which tokens must be issued for unless the settings say
@@ -79,7 +89,10 @@ impl Authenticator {
             return Err(AuthError::Invalid("token is too long"));
         }
         // Each is compared, so that the time does not tell which one is like it.
-        let listed = settings.tokens.iter().filter(|listed| listed.digest.matches(token.as_bytes())).last();
+        let listed = settings
+            .tokens
+            .iter()
+            .fold(None, |found, listed| if listed.digest.matches(token.as_bytes()) { Some(listed) } else { found });
         if let Some(listed) = listed {
             return Ok(VerifiedToken { identity: listed.identity.clone(), expires_at: None });
         }
@@ -110,8 +123,9 @@ impl Authenticator {
         // What can be told without the keys of the issuer is told first: no caller makes it fetch them by a stale token.
         let expires_at = jwt.check_claims(issuer.audience.as_deref().unwrap_or(resource), seconds(now))?;
         let keys = self.issuer_keys(issuer);
-        let fitting = keys.find(&jwt.header, issuer, &*self.world, Instant::now()).await?;
-        let key = fitting.into_iter().find(|key| jwt.is_signed_by(key));
+        let fitting = keys.find(&jwt.header, issuer, &*self.world, Instant::now()).await;
+        self.health.record_issuer(&issuer.issuer, keys.issuer_state());
+        let key = fitting?.into_iter().find(|key| jwt.is_signed_by(key));
         let key = key.ok_or(AuthError::Invalid("signature does not match"))?;
         let identity = issuer.identity(jwt.claims, settings).ok_or(AuthError::Invalid("token names no caller"))?;
         Ok(CachedToken {

@@ -77,7 +77,8 @@ fn catalog(auth: &str) -> Arc<Catalog> {
     let manifest =
         format!("folio: 1\nserver: {{ name: a }}\nhttp: {{ publicUrl: 'https://a.example/mcp', auth: {auth} }}\n");
     let files = BTreeMap::from([("folio.yaml".to_owned(), manifest.into_bytes())]);
-    let mut built = build(load(&ManifestLocation::in_memory(Folder::in_memory(files)), &BTreeMap::new()));
+    let variables = std::iter::empty::<(String, String)>().collect();
+    let mut built = build(load(&ManifestLocation::in_memory(Folder::in_memory(files)), &variables));
     built.accept(&ServingMode::Local).unwrap_or_else(|_| panic!("{:#?}", built.report.diagnostics()))
 }
 

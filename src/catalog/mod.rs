@@ -26,7 +26,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 use tokio_util::sync::CancellationToken;
@@ -58,6 +58,7 @@ pub use result::media_block::{contents_block, embedded_block};
 pub use settings::http_access::{HttpAccess, TokenDigest, normalize_origin};
 pub use settings::http_auth::{AuthSettings, IntrospectionSettings, IssuerSettings};
 pub use settings::http_settings::{HttpLimits, HttpSettings};
+pub use settings::operation_settings::{AuditSettings, OperationSettings};
 pub use settings::server_limits::ServerLimits;
 pub use tool::call_limit::format_wait;
 pub(crate) use tool::mcp_header::has_mcp_headers;
@@ -86,6 +87,7 @@ struct ServerSettings {
     /// What is listed in place of the tools, where these are searched.
     search_tools: Option<Vec<ToolListing>>,
     http: HttpSettings,
+    operation: OperationSettings,
     limits: ServerLimits,
     trace_propagation: TracePropagation,
     /// Who makes calls whose server does not say it: with `--caller` and in tests.
@@ -94,12 +96,19 @@ struct ServerSettings {
     key_digests: Vec<(String, u64)>,
     /// Partials, with digests of their texts.
     partial_digests: Vec<(String, u64)>,
+    /// A digest of all of it, once somebody asks.
+    digest: OnceLock<String>,
 }
 
 impl Catalog {
     /// The server info.
     pub fn server(&self) -> &ServerInfo {
         &self.settings.info
+    }
+
+    /// What an operator sees of the server.
+    pub fn operation_settings(&self) -> &OperationSettings {
+        &self.settings.operation
     }
 
     pub fn http_settings(&self) -> &HttpSettings {
@@ -165,6 +174,15 @@ impl Catalog {
         let tool = self.listed_tool(tool);
         let required = tool.and_then(|tool| Some((tool, tool.requires.as_ref()?)));
         required.map_or(Ok(()), |(tool, requires)| requires.check_client(&tool.listing.name, client))
+    }
+
+    /// Whether there is a tool or a prompt of this name, by the method that is about it.
+    pub fn lists_entry(&self, method: &str, name: &str) -> bool {
+        match method {
+            "tools/call" => self.tools.contains_key(name),
+            "prompts/get" => self.prompts.contains_key(name),
+            _ => false,
+        }
     }
 
     /// Whether a call of a tool runs actions.

@@ -11,6 +11,7 @@ mod examples;
 mod http_auth;
 mod http_server;
 mod mock;
+mod operation;
 mod prompt;
 mod language_reference;
 mod null;
@@ -39,6 +40,7 @@ pub use http_auth::{ClaimPaths, HttpAuth, Introspection, IssuerSpec, Issuers};
 pub use http_server::Http;
 pub use language_reference::reference;
 pub use mock::{MOCKED_ACTIONS, Mock, MockError, ProgramMock, ResponseMock};
+pub use operation::{Admin, Audit, AuditLevel};
 pub use prompt::{Message, Prompt, SYSTEM_ROLE, SYSTEM_ROLE_HELP};
 pub use resource::Resource;
 pub use schema::{SCHEMA, generate_schema};
@@ -91,6 +93,10 @@ pub struct Manifest {
     pub skills: Option<Spanned<Skills>>,
     /// How the server listens over HTTP: `{ listen: "127.0.0.1:8080" }`. Command-line flags override it.
     pub http: Option<Spanned<Http>>,
+    /// A second listener for operators, with metrics and readiness, over HTTP and stdio alike: `{ listen: "127.0.0.1:9464" }`.
+    pub admin: Option<Spanned<Admin>>,
+    /// A line of JSON for each request, in a file: `{ file: /var/log/folio/audit.jsonl, level: arguments }`.
+    pub audit: Option<Spanned<Audit>>,
     /// Tests of the entries, by name: `{ greets: { prompt: greet, expect: { contains: hello } } }`.
     #[schemars(with = "IndexMap<String, Test>")]
     pub tests: NamedMap<Spanned<Test>>,

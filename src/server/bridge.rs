@@ -194,7 +194,7 @@ pub(crate) async fn call(
     params: CallToolRequestParams,
     request: &McpRequest,
 ) -> Result<Bytes, ErrorData> {
-    let complete = |answer| tools::tool_result(answer, tool.name(), &request.snapshot, request.version);
+    let complete = |answer| tools::respond(answer, tool.name(), request);
     let outcome = match tool {
         BridgeTool::ListPrompts | BridgeTool::ListResources => {
             list(tool, &params, request).map(|listed| CallOutcome::Done(ToolResult::text(listed)))

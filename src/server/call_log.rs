@@ -1,7 +1,10 @@
 //! Logs each call: its arguments at `debug`, and at its end how it ended, after how long and why.
 
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
+use rmcp::model::Implementation;
 use tracing::Level;
 
 use crate::catalog::{
@@ -12,10 +15,14 @@ use crate::catalog::{
 };
 use crate::diagnostic::truncate;
 
+use super::request::{McpRequest, RequestSource};
+
 /// How much of a reason is logged.
 const MAX_REASON_CHARS: usize = 300;
 /// How much of a name or URI.
 const MAX_NAME_CHARS: usize = 256;
+/// How much of what a client says of itself.
+const MAX_CLIENT_CHARS: usize = 128;
 /// How much of the arguments.
 const MAX_ARGUMENTS_CHARS: usize = 2000;
 
@@ -44,9 +51,51 @@ impl CallTarget<'_> {
 /// A call that is logged when it ends; if it is dropped before, as cancelled.
 pub(crate) struct CallLog<'a> {
     target: CallTarget<'a>,
-    catalog: &'a Catalog,
+    sender: CallSender<'a>,
     /// `None` if calls are not logged, or this one has been.
     started: Option<Instant>,
+}
+
+/// Who sent a call, as its line says.
+pub(crate) enum CallSender<'a> {
+    Request(&'a McpRequest),
+    /// The request is answered already.
+    Task(&'a Catalog, SentBy),
+}
+
+/// Who sent a request.
+#[derive(Clone, Default)]
+pub(crate) struct SentBy {
+    client: Option<String>,
+    session: Option<Arc<str>>,
+    address: Option<IpAddr>,
+}
+
+impl SentBy {
+    pub(crate) fn new(request: &McpRequest) -> SentBy {
+        let label = |info: Implementation| {
+            let label = format!("{} {}", info.name, info.version);
+            truncate(label.trim(), MAX_CLIENT_CHARS).into_owned()
+        };
+        let RequestSource { session, address, .. } = request.source.clone();
+        SentBy { client: request.client_info().map(label), session, address }
+    }
+}
+
+impl CallSender<'_> {
+    fn catalog(&self) -> &Catalog {
+        match self {
+            CallSender::Request(request) => &request.snapshot.catalog,
+            CallSender::Task(catalog, _) => catalog,
+        }
+    }
+
+    fn sent_by(&self) -> SentBy {
+        match self {
+            CallSender::Request(request) => SentBy::new(request),
+            CallSender::Task(_, sent_by) => sent_by.clone(),
+        }
+    }
 }
 
 /// How a call ended.
@@ -83,9 +132,9 @@ impl LoggedResult for PromptResult {}
 impl LoggedResult for ResourceResult {}
 
 impl<'a> CallLog<'a> {
-    pub(crate) fn start(target: CallTarget<'a>, arguments: Option<&Object>, catalog: &'a Catalog) -> CallLog<'a> {
+    pub(crate) fn start(target: CallTarget<'a>, arguments: Option<&Object>, sender: CallSender<'a>) -> CallLog<'a> {
         let is_logged = tracing::enabled!(target: "folio::call", Level::WARN);
-        let log = CallLog { target, catalog, started: is_logged.then(Instant::now) };
+        let log = CallLog { target, sender, started: is_logged.then(Instant::now) };
         if tracing::enabled!(target: "folio::call", Level::DEBUG) {
             log.write_arguments(arguments);
         }
@@ -95,7 +144,7 @@ impl<'a> CallLog<'a> {
     fn write_arguments(&self, arguments: Option<&Object>) {
         let json = arguments.and_then(|arguments| serde_json::to_string(arguments).ok());
         // A secret is found before the text is cut.
-        let redacted = self.catalog.redactor().redact_text(json.as_deref().unwrap_or("{}")).into_owned();
+        let redacted = self.sender.catalog().redactor().redact_text(json.as_deref().unwrap_or("{}")).into_owned();
         let (call, arguments) = (self.target.command(), truncate(&redacted, MAX_ARGUMENTS_CHARS));
         tracing::debug!(target: "folio::call", "{call} with {arguments}");
     }
@@ -124,7 +173,7 @@ impl<'a> CallLog<'a> {
     }
 
     fn failed(&self, reason: &str) -> CallEnd {
-        let reason = first_line(&self.catalog.redactor().redact_text(reason));
+        let reason = first_line(&self.sender.catalog().redactor().redact_text(reason));
         CallEnd { outcome: "failed", reason: Some(reason) }
     }
 
@@ -138,10 +187,18 @@ impl<'a> CallLog<'a> {
         let suffix = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
         let message = format!("{}: {outcome}, {elapsed_ms} ms{suffix}", self.target.command());
         let (method, name) = (self.target.method, &*truncate(self.target.name, MAX_NAME_CHARS));
+        let SentBy { client, session, address } = self.sender.sent_by();
+        let (client, session) = (client.as_deref(), session.as_deref());
+        let address = address.map(|address| address.to_string());
+        let address = address.as_deref();
         if reason.is_some() {
-            tracing::warn!(target: "folio::call", method, name, outcome, elapsed_ms, reason, "{message}");
+            tracing::warn!(
+                target: "folio::call", method, name, outcome, elapsed_ms, reason, client, session, address, "{message}"
+            );
         } else {
-            tracing::info!(target: "folio::call", method, name, outcome, elapsed_ms, reason, "{message}");
+            tracing::info!(
+                target: "folio::call", method, name, outcome, elapsed_ms, reason, client, session, address, "{message}"
+            );
         }
     }
 

@@ -17,6 +17,7 @@ use super::{
     list_pages::{self, List},
     log_level,
     method::Method,
+    observer::EndNote,
     outgoing::OutgoingMessage,
     prompts,
     protocol_version::{PROTOCOL_VERSIONS, stated_version},
@@ -44,7 +45,7 @@ impl ConnectionHandler {
             return;
         }
         let begins_now = self.begins_now(&incoming);
-        let IncomingRequest { id, request: mut message, reservation, cancel, access } = incoming;
+        let IncomingRequest { id, request: mut message, reservation, cancel, access, source } = incoming;
         let meta = message.extensions_mut().remove::<RequestMetaObject>().unwrap_or_default();
         let snapshot = self.shared_server.snapshot();
         let newest = stated_version(&meta).is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
@@ -56,7 +57,20 @@ impl ConnectionHandler {
         let (id_of_answer, session) = (id.clone(), self.session.clone());
         // What changes later does not matter to it.
         let access = snapshot.catalog.access_of(access);
-        let request = McpRequest { id, meta, cancel, reservation, access, snapshot, version, capabilities, session };
+        let end_note = EndNote::default();
+        let request = McpRequest {
+            id,
+            meta,
+            cancel,
+            reservation,
+            access,
+            snapshot,
+            version,
+            capabilities,
+            session,
+            source,
+            end_note,
+        };
         let mut answer = AssertUnwindSafe(Box::pin(self.clone().answer(message, request))).catch_unwind();
         // What the task that reads may still do does not matter to the request.
         match if begins_now { unconstrained(&mut answer).now_or_never() } else { None } {
@@ -85,6 +99,11 @@ impl ConnectionHandler {
     /// Answers a request without secrets, and counts the answer until it is delivered.
     async fn answer(self: Arc<ConnectionHandler>, message: Box<ClientRequest>, request: McpRequest) -> OutgoingMessage {
         let mut observed = self.observe(&message, &request);
+        if let Some(observed) = &mut observed
+            && !observed.may_begin().await
+        {
+            return OutgoingMessage::unavailable(request.id, &error::not_recorded());
+        }
         let outcome = match self.admit(&message, &request) {
             Ok(()) => self.answer_method(message, &request).await,
             Err(refused) => Err(refused),
@@ -95,13 +114,14 @@ impl ConnectionHandler {
             }
             _ => error,
         });
-        observed.as_deref_mut().into_iter().for_each(|observed| observed.end(&outcome));
+        observed.iter_mut().for_each(|observed| observed.end(&outcome, &request));
         let McpRequest { id, reservation, .. } = request;
         let answer = match outcome {
             Ok(result) => OutgoingMessage::result(id.clone(), &result),
             Err(error) => OutgoingMessage::error(Some(id.clone()), &error),
         };
         let answer = answer.redact(self.shared_server.redactors());
+        observed.iter_mut().for_each(|observed| observed.set_bytes_out(answer.bytes()));
         match reservation.try_resize(answer.bytes()) {
             Ok(()) => answer,
             Err(busy) => OutgoingMessage::error(Some(id), &ErrorData::internal_error(busy.to_string(), None)),

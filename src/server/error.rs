@@ -73,6 +73,11 @@ pub(crate) fn rate_limited(wait: Duration) -> ErrorData {
     ErrorData::internal_error(message, Some(json!({ "retryAfterMs": milliseconds })))
 }
 
+/// A request of which nothing can be written to the audit file.
+pub(crate) fn not_recorded() -> ErrorData {
+    ErrorData::internal_error("the request cannot be recorded, and is not done; try again later", None)
+}
+
 pub(crate) fn unknown_method(method: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{}`", truncate(method, 64)), None)
 }

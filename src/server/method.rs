@@ -38,8 +38,8 @@ impl Method {
         METHODS.iter().find(|method| method.name == name)
     }
 
-    /// Whether it is about entries, which is what an observer wants to know of.
-    pub(crate) fn is_observed(&self) -> bool {
+    /// Whether it is about entries, which is what an author wants to know of.
+    pub(crate) fn is_about_entries(&self) -> bool {
         self.versions == Versions::All
     }
 

@@ -56,11 +56,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 pub use catalog_diff::Changes;
 pub(crate) use error::refusal_error;
 pub(crate) use method::Method;
-pub use observer::{ClientName, RequestObserver, RequestRecord};
 pub(crate) use outgoing::{OutgoingKind, OutgoingMessage};
 pub(crate) use peer::{MessageSink, Peer};
 pub(crate) use protocol_version::stated_version;
-pub(crate) use request::IncomingRequest;
+pub(crate) use request::{IncomingRequest, RequestSource};
 pub use shared_server::{ServeOptions, SharedServer};
 pub(crate) use untyped_request::params_error;
 
@@ -68,6 +67,7 @@ use crate::action::CallContext;
 use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
 use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
+use crate::telemetry::{ClientName, Limit};
 use crate::world::{ActionReport, ReportingWorld, TraceContext, World};
 
 use self::{
@@ -150,7 +150,13 @@ impl ConnectionHandler {
     /// Charges a request to the rate limit of its client, or returns how long to wait.
     fn charge_call(&self, version: SpecVersion, runs_actions: bool) -> Result<(), Duration> {
         let calls = || self.shared_server.catalog().limits().calls_per_second;
-        self.rate_limiter(version).take(if runs_actions { RequestCost::Action(calls()) } else { RequestCost::Plain })
+        let cost = if runs_actions { RequestCost::Action(calls()) } else { RequestCost::Plain };
+        self.rate_limiter(version).take(cost).inspect_err(|_| {
+            self.shared_server
+                .observers()
+                .into_iter()
+                .for_each(|all| all.tell(|observer| observer.on_limit(Limit::Calls)));
+        })
     }
 
     /// The rate limit of the client; sessionless clients share one.

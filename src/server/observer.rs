@@ -1,159 +1,235 @@
-//! Tells an observer of the requests of all clients, and of the clients that come and go. Without one it costs nothing.
+//! Records the requests of all clients for those who are told of them. Without observers it costs nothing.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use rmcp::model::{ClientRequest, ErrorData, Implementation};
-use serde::Serialize;
-use serde_json::{Value, json};
+use parking_lot::Mutex;
+use rmcp::model::{ClientRequest, ErrorCode, ErrorData, Implementation, Reference, RequestId};
+use serde_json::{Value, json, value::RawValue};
 
-use super::{ConnectionHandler, Method, SharedServer, request::McpRequest};
+use crate::diagnostic::truncate;
+use crate::identity::AccessControl;
+use crate::spec_version::SpecVersion;
+use crate::telemetry::{ClientName, Observers, Outcome, RequestIdRef, RequestObserver, RequestRecord};
 
-/// What is told of requests and clients.
-pub trait RequestObserver: Send + Sync {
-    /// A request has ended.
-    fn on_request_end(&self, record: &RequestRecord);
-    /// A client has begun on a connection.
-    fn on_client_connected(&self, client: &ClientName);
-    /// A client has sent a request that is not part of a connection.
-    fn on_client_request(&self, client: &ClientName);
-    /// The connection of a client has ended.
-    fn on_client_disconnected(&self, client: &ClientName);
+use super::{
+    ConnectionHandler, Method, SharedServer,
+    request::{McpRequest, RequestSource},
+    snapshot::CatalogSnapshot,
+};
+
+/// How much of a name or URI is recorded.
+const MAX_ENTRY_CHARS: usize = 1024;
+
+/// What is noted of a request on the way to its end that its result alone does not tell.
+#[derive(Default)]
+pub(crate) struct EndNote {
+    noted: Mutex<NotedEnd>,
 }
 
-/// A client as it names itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
-pub struct ClientName {
-    pub name: String,
-    pub version: String,
+#[derive(Default)]
+struct NotedEnd {
+    /// Why the tool failed, in its words for the model.
+    failure: Option<String>,
+    input_required: bool,
+    refused: bool,
+    missing_scopes: Vec<String>,
 }
 
-/// A request of a client, and how it ended. It holds no secrets of the served catalog.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RequestRecord {
-    /// Who sent it.
-    pub client: ClientName,
-    /// The version of the protocol in which it was sent.
-    pub spec_version: String,
-    pub method: &'static str,
-    /// The tool, prompt or URI.
-    pub name: String,
-    /// What was sent.
-    pub params: Value,
-    /// `ok`, `failed`, `input required` or `cancelled`.
-    pub outcome: &'static str,
-    /// Why it failed.
-    pub reason: Option<String>,
-    /// How long it took.
-    pub elapsed_ms: u64,
-    /// What was answered: the result, or the error.
-    pub response: Value,
+impl EndNote {
+    /// The result says that the tool failed.
+    pub(crate) fn fail(&self, reason: &str) {
+        self.noted.lock().failure = Some(reason.to_owned());
+    }
+
+    /// The result is a question.
+    pub(crate) fn require_input(&self) {
+        self.noted.lock().input_required = true;
+    }
+
+    /// The request may not be done. Its caller lacks these scopes.
+    pub(crate) fn refuse(&self, missing_scopes: Vec<String>) {
+        let mut noted = self.noted.lock();
+        noted.refused = true;
+        noted.missing_scopes = missing_scopes;
+    }
 }
 
 /// A request on its way to its end.
 pub(crate) struct ObservedRequest {
     shared_server: SharedServer,
+    snapshot: Arc<CatalogSnapshot>,
     started: Instant,
-    record: Option<RequestRecord>,
+    id: RequestId,
+    method: Option<&'static str>,
+    entry: Option<String>,
+    is_listed: bool,
+    version: SpecVersion,
+    access: AccessControl,
+    client: Option<ClientName>,
+    source: RequestSource,
+    trace: Option<String>,
+    params: Option<Value>,
+    end: RequestEnd,
+}
+
+/// How a request ended; one that is dropped before is cancelled.
+#[derive(Default)]
+struct RequestEnd {
+    outcome: Outcome,
+    error_code: Option<i32>,
+    reason: Option<String>,
+    missing_scopes: Vec<String>,
+    bytes_out: u64,
+    response: Option<Box<RawValue>>,
 }
 
 impl ConnectionHandler {
     /// Observes a request to its end, if anybody wants to know of it.
     pub(crate) fn observe(&self, message: &ClientRequest, request: &McpRequest) -> Option<Box<ObservedRequest>> {
-        let observer = self.shared_server.observer()?;
-        let method = Method::find(message.method()).filter(|method| method.is_observed())?.name;
-        let client = client_name(request.client_info());
-        self.record_client(&client, observer);
-        let json = serde_json::to_value(message).unwrap_or_default();
-        let params = json.get("params").cloned().unwrap_or_default();
-        let version = request.version.as_str();
-        let name = ["name", "uri", "ref"].iter().find_map(|key| Some(text_or_json(params.get(key)?)));
-        let record = RequestRecord {
-            client,
-            spec_version: version.to_owned(),
-            method,
-            name: name.unwrap_or_default(),
-            params,
-            outcome: "cancelled",
-            reason: None,
-            elapsed_ms: 0,
-            response: Value::Null,
+        let observers = self.shared_server.observers()?;
+        let parts = observers.parts();
+        let client = parts.client.then(|| client_name(client_info(message, request)));
+        let method = Method::find(message.method());
+        if let Some(client) = client.as_ref().filter(|_| method.is_some_and(Method::is_about_entries)) {
+            self.record_client(client, observers);
+        }
+        let catalog = &request.snapshot.catalog;
+        let method = method.map(|method| method.name);
+        let entry = entry_of(message, request);
+        let is_listed = match (method, &entry) {
+            (Some(method), Some(entry)) => catalog.lists_entry(method, entry),
+            _ => false,
         };
         Some(Box::new(ObservedRequest {
             shared_server: self.shared_server.clone(),
+            snapshot: request.snapshot.clone(),
             started: Instant::now(),
-            record: Some(record),
+            id: request.id.clone(),
+            method,
+            entry: entry.map(|entry| truncate(entry, MAX_ENTRY_CHARS).into_owned()),
+            is_listed,
+            version: request.version,
+            access: request.access.clone(),
+            client,
+            source: request.source.clone(),
+            trace: request.trace_id().map(str::to_owned),
+            params: parts.params.then(|| params_of(message)),
+            end: RequestEnd::default(),
         }))
     }
 
     /// Tells of a client once for each connection. A connection that is one request has no end of its own.
-    pub(crate) fn record_client(&self, client: &ClientName, observer: &dyn RequestObserver) {
+    pub(crate) fn record_client(&self, client: &ClientName, observers: &Observers) {
         if !self.outlives_request {
-            observer.on_client_request(client);
+            observers.tell(|observer| observer.on_client_request(client));
         } else if self.client.set(client.clone()).is_ok() {
-            observer.on_client_connected(client);
+            observers.tell(|observer| observer.on_client_connected(client));
         }
     }
 }
 
 impl Drop for ConnectionHandler {
     fn drop(&mut self) {
-        if let (true, Some(client), Some(observer)) =
-            (self.outlives_request, self.client.get(), self.shared_server.observer())
-        {
-            observer.on_client_disconnected(client);
+        let Some(observers) = self.shared_server.observers().filter(|_| self.outlives_request) else { return };
+        if let Some(client) = self.client.get() {
+            observers.tell(|observer| observer.on_client_disconnected(client));
+        }
+        if let Some(session) = self.session.negotiated() {
+            let elapsed = session.began.elapsed();
+            observers.tell(|observer| observer.on_session_end(session.spec_version, elapsed));
         }
     }
 }
 
 impl ObservedRequest {
+    /// Whether the request may be done: observers may have to record it first.
+    pub(crate) async fn may_begin(&mut self) -> bool {
+        let observers = self.shared_server.observers().filter(|observers| observers.parts().start);
+        let Some(observers) = observers else { return true };
+        let recorded = self.with_record(|record| observers.start(record));
+        for recorded in recorded {
+            if !recorded.await {
+                self.end.outcome = Outcome::Refused;
+                self.end.error_code = Some(ErrorCode::INTERNAL_ERROR.0);
+                return false;
+            }
+        }
+        true
+    }
+
     /// Notes how it ended.
-    pub(crate) fn end(&mut self, outcome: &Result<Bytes, ErrorData>) {
-        if let Some(record) = &mut self.record {
-            record.end(outcome);
+    pub(crate) fn end(&mut self, outcome: &Result<Bytes, ErrorData>, request: &McpRequest) {
+        let noted = std::mem::take(&mut *request.end_note.noted.lock());
+        let is_cancelled = outcome.is_err() && request.cancel.is_cancelled();
+        let end = &mut self.end;
+        end.outcome = match outcome {
+            _ if noted.refused => Outcome::Refused,
+            _ if is_cancelled => Outcome::Cancelled,
+            Err(_) => Outcome::Failed,
+            Ok(_) if noted.failure.is_some() => Outcome::Failed,
+            Ok(_) if noted.input_required => Outcome::InputRequired,
+            Ok(_) => Outcome::Ok,
+        };
+        end.missing_scopes = noted.missing_scopes;
+        let error = outcome.as_ref().err();
+        end.error_code = error.map(|error| error.code.0);
+        end.reason = error.map(|error| error.message.to_string()).or(noted.failure);
+        if self.shared_server.observers().is_some_and(|observers| observers.parts().response) {
+            end.response = response_json(outcome);
         }
     }
-}
 
-impl RequestRecord {
-    fn end(&mut self, response: &Result<Bytes, ErrorData>) {
-        let value = match response {
-            Ok(result) => serde_json::from_slice(result).unwrap_or_default(),
-            Err(error) => json!({ "error": error }),
-        };
-        let is_error = value.get("isError") == Some(&Value::Bool(true));
-        let failure = match response {
-            Err(error) => Some(error.message.to_string()),
-            Ok(_) => is_error.then(|| text_or_json(value.pointer("/content/0/text").unwrap_or(&Value::Null))),
-        };
-        self.outcome = match value.get("resultType").and_then(Value::as_str) {
-            _ if failure.is_some() => "failed",
-            Some("input_required") => "input required",
-            _ => "ok",
-        };
-        self.reason = failure;
-        self.response = value;
+    /// Notes the size of its answer.
+    pub(crate) fn set_bytes_out(&mut self, bytes: u64) {
+        self.end.bytes_out = bytes;
     }
 
-    /// Removes the secrets of the served catalog, wherever they stand.
-    fn redact(&mut self, shared_server: &SharedServer) {
-        let redactors = shared_server.redactors();
-        for value in [&mut self.params, &mut self.response] {
-            let message = redactors.redact_message(value.to_string().into_bytes());
-            *value = serde_json::from_slice(&message).unwrap_or_default();
-        }
-        self.name = redactors.redact_text(std::mem::take(&mut self.name));
-        self.reason = self.reason.take().map(|reason| redactors.redact_text(reason));
+    fn with_record<T>(&self, tell: impl FnOnce(&RequestRecord<'_>) -> T) -> T {
+        let id = match &self.id {
+            RequestId::Number(number) => RequestIdRef::Number(*number),
+            RequestId::String(text) => RequestIdRef::Text(text),
+        };
+        let end = &self.end;
+        tell(&RequestRecord {
+            id,
+            method: self.method,
+            entry: self.entry.as_deref(),
+            is_listed: self.is_listed,
+            version: self.version,
+            identity: self.access.identity().map(AsRef::as_ref),
+            client: self.client.as_ref(),
+            session: self.source.session.as_deref(),
+            address: self.source.address,
+            trace: self.trace.as_deref(),
+            outcome: end.outcome,
+            error_code: end.error_code,
+            reason: end.reason.as_deref(),
+            missing_scopes: &end.missing_scopes,
+            elapsed: self.started.elapsed(),
+            bytes_in: self.source.bytes,
+            bytes_out: end.bytes_out,
+            manifest: self.snapshot.catalog.digest(),
+            params: self.params.as_ref(),
+            response: end.response.as_deref(),
+        })
     }
 }
 
 impl Drop for ObservedRequest {
     fn drop(&mut self) {
-        let (Some(mut record), Some(observer)) = (self.record.take(), self.shared_server.observer()) else { return };
-        record.elapsed_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        record.redact(&self.shared_server);
-        observer.on_request_end(&record);
+        if let Some(observers) = self.shared_server.observers() {
+            self.with_record(|record| observers.tell(|observer: &dyn RequestObserver| observer.on_request_end(record)));
+        }
+    }
+}
+
+/// Who asks, also where a session begins with that.
+fn client_info(message: &ClientRequest, request: &McpRequest) -> Option<Implementation> {
+    match message {
+        ClientRequest::InitializeRequest(initialize) => Some(initialize.params.client_info.clone()),
+        _ => request.client_info(),
     }
 }
 
@@ -162,6 +238,36 @@ pub(crate) fn client_name(info: Option<Implementation>) -> ClientName {
     info.map(|info| ClientName { name: info.name, version: info.version }).unwrap_or_default()
 }
 
-fn text_or_json(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+/// The tool, prompt or URI that a request is about. Where tools are searched, it is the one that is called in the end.
+fn entry_of<'a>(message: &'a ClientRequest, request: &McpRequest) -> Option<&'a str> {
+    use ClientRequest as R;
+    Some(match message {
+        R::CallToolRequest(call) => {
+            request.snapshot.catalog.called_tool(&call.params.name, call.params.arguments.as_ref())
+        }
+        R::GetPromptRequest(get) => &get.params.name,
+        R::ReadResourceRequest(read) => &read.params.uri,
+        R::SubscribeRequest(subscribe) => &subscribe.params.uri,
+        R::UnsubscribeRequest(unsubscribe) => &unsubscribe.params.uri,
+        R::GetSkillRequest(get) => &get.params.uri,
+        R::ReadResourceDirectoryRequest(read) => &read.params.uri,
+        R::CompleteRequest(complete) => match &complete.params.r#ref {
+            Reference::Prompt(prompt) => &prompt.name,
+            Reference::Resource(resource) => &resource.uri,
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+fn params_of(message: &ClientRequest) -> Value {
+    let mut json = serde_json::to_value(message).unwrap_or_default();
+    json.get_mut("params").map(Value::take).unwrap_or_default()
+}
+
+fn response_json(outcome: &Result<Bytes, ErrorData>) -> Option<Box<RawValue>> {
+    match outcome {
+        Ok(result) => serde_json::from_slice(result).ok(),
+        Err(error) => serde_json::value::to_raw_value(&json!({ "error": error })).ok(),
+    }
 }

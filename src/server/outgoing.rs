@@ -25,6 +25,8 @@ pub(crate) enum OutgoingKind {
     Answer {
         id: Option<RequestId>,
         error: Option<ErrorCode>,
+        /// Whether the request was not done, and may be sent again.
+        is_unavailable: bool,
     },
     /// A request on behalf of one of the client's.
     Question {
@@ -75,13 +77,21 @@ impl OutgoingMessage {
             RequestId::String(text) => Value::from(&**text).to_string(),
         };
         let parts = [b"{\"jsonrpc\":\"2.0\",\"id\":", id_json.as_bytes(), b",\"result\":", result, b"}"];
-        OutgoingMessage { json: parts.concat().into(), kind: OutgoingKind::Answer { id: Some(id), error: None } }
+        let kind = OutgoingKind::Answer { id: Some(id), error: None, is_unavailable: false };
+        OutgoingMessage { json: parts.concat().into(), kind }
     }
 
     /// The error of a request, or of what was none.
     pub(crate) fn error(id: Option<RequestId>, error: &ErrorData) -> OutgoingMessage {
         let json = encode(&ErrorAnswer { jsonrpc: "2.0", id: id.as_ref(), error });
-        OutgoingMessage { json, kind: OutgoingKind::Answer { id, error: Some(error.code) } }
+        OutgoingMessage { json, kind: OutgoingKind::Answer { id, error: Some(error.code), is_unavailable: false } }
+    }
+
+    /// The error of a request that was not done, and may be sent again.
+    pub(crate) fn unavailable(id: RequestId, error: &ErrorData) -> OutgoingMessage {
+        let OutgoingMessage { json, .. } = OutgoingMessage::error(Some(id.clone()), error);
+        let kind = OutgoingKind::Answer { id: Some(id), error: Some(error.code), is_unavailable: true };
+        OutgoingMessage { json, kind }
     }
 
     /// A request of the server, on behalf of one of the client's.

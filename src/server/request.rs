@@ -1,15 +1,17 @@
 //! A request, from its arrival to its answer.
 
+use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use rmcp::model::{ClientCapabilities, ClientRequest, Implementation, RequestId, RequestMetaObject};
+use rmcp::model::{ClientCapabilities, ClientRequest, ErrorData, Implementation, RequestId, RequestMetaObject};
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::Reservation;
 use crate::identity::AccessControl;
 use crate::spec_version::SpecVersion;
 
-use super::{capability::DeclaredCapabilities, session::Session, snapshot::CatalogSnapshot};
+use super::{capability::DeclaredCapabilities, error, observer::EndNote, session::Session, snapshot::CatalogSnapshot};
 
 /// A request as its transport hands it over.
 #[derive(Debug)]
@@ -22,6 +24,19 @@ pub(crate) struct IncomingRequest {
     pub(crate) cancel: CancellationToken,
     /// Who sends it.
     pub(crate) access: AccessControl,
+    /// Where it comes from.
+    pub(crate) source: RequestSource,
+}
+
+/// Where a request comes from, as logs and records say.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RequestSource {
+    /// The id of its session over HTTP.
+    pub(crate) session: Option<Arc<str>>,
+    /// The address of its client over HTTP.
+    pub(crate) address: Option<IpAddr>,
+    /// The size of its message.
+    pub(crate) bytes: u64,
 }
 
 /// A request on its way to the answer, without the parameters of its method: all that is answered to it comes from one
@@ -39,6 +54,9 @@ pub(crate) struct McpRequest {
     /// What is declared: to its session at its start, or else by the catalog. `None` where no session has begun.
     pub(crate) capabilities: Option<DeclaredCapabilities>,
     pub(super) session: Arc<Session>,
+    pub(crate) source: RequestSource,
+    /// What its observers are told of its end.
+    pub(crate) end_note: EndNote,
 }
 
 impl McpRequest {
@@ -46,6 +64,18 @@ impl McpRequest {
     pub(crate) fn client_info(&self) -> Option<Implementation> {
         let of_session = || Some(self.session.negotiated()?.client.client_info.clone());
         self.meta.client_info().or_else(of_session)
+    }
+
+    /// Refuses it to a client that has asked for too much.
+    pub(crate) fn rate_limited(&self, wait: Duration) -> ErrorData {
+        self.end_note.refuse(Vec::new());
+        error::rate_limited(wait)
+    }
+
+    /// The trace that it is part of.
+    pub(crate) fn trace_id(&self) -> Option<&str> {
+        let traceparent = self.meta.get("traceparent")?.as_str()?;
+        traceparent.split('-').nth(1).filter(|id| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
     }
 
     /// What its client can do: as the request says, or else the session.

@@ -22,7 +22,7 @@ use crate::{
 
 use super::{
     ConnectionHandler,
-    call_log::{CallLog, CallTarget, LoggedResult},
+    call_log::{CallLog, CallSender, CallTarget, LoggedResult},
     client::RequestClient,
     question,
     request::McpRequest,
@@ -86,7 +86,7 @@ impl ConnectionHandler {
         let has_heartbeat = entry_call.target.runs_actions && request.meta.get_progress_token().is_some();
         let is_plain = !request.snapshot.uses_client && !has_heartbeat && !entry_call.may_detach;
         if is_plain && entry_call.state.is_none() {
-            let log = CallLog::start(entry_call.target, entry_call.arguments.as_ref(), &request.snapshot.catalog);
+            let log = CallLog::start(entry_call.target, entry_call.arguments.as_ref(), CallSender::Request(request));
             let outcome = self
                 .run(&request.cancel, call(entry_call.arguments, self.call_context(request, &request.cancel)))
                 .await;
@@ -115,7 +115,7 @@ impl ConnectionHandler {
                 Some(state) => Some(Arc::new(self.open_state(state, &binding())?)),
                 None => None,
             };
-            let log = CallLog::start(target, arguments.as_ref(), &request.snapshot.catalog);
+            let log = CallLog::start(target, arguments.as_ref(), CallSender::Request(request));
             let answers = responses.map(|answers| answers.into_iter().collect());
             let client = Arc::new(RequestClient::new(self, request, answers));
             let run = |checkpoint| {
@@ -159,6 +159,7 @@ impl ConnectionHandler {
         binding: &[u8],
         request: &McpRequest,
     ) -> Result<InputRequiredResult, ErrorData> {
+        request.end_note.require_input();
         let failed = || ErrorData::internal_error("cannot send the input request", None);
         let content = serde_json::to_vec(&pending.checkpoint).map_err(|_| failed())?;
         let state = self.shared_server.state_sealer().seal(&content, binding).ok_or_else(failed)?;

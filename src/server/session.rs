@@ -6,6 +6,7 @@ use std::{
         OnceLock,
         atomic::{AtomicBool, Ordering},
     },
+    time::Instant,
 };
 
 use bytes::Bytes;
@@ -69,6 +70,7 @@ pub(crate) struct NegotiatedSession {
     /// What the client says of itself.
     pub(crate) client: InitializeRequestParams,
     pub(crate) spec_version: SpecVersion,
+    pub(crate) began: Instant,
     pub(crate) capabilities: DeclaredCapabilities,
     /// The revisions that the client has seen.
     pub(crate) revisions: Revisions,
@@ -149,6 +151,7 @@ pub(crate) fn initialize(server: &ConnectionHandler, params: InitializeRequestPa
     let session = NegotiatedSession {
         client,
         spec_version,
+        began: Instant::now(),
         capabilities: served.capabilities_with(bridged_lists).without(CapabilityKind::Tasks),
         revisions: served.revisions,
         bridged_lists,
@@ -158,8 +161,9 @@ pub(crate) fn initialize(server: &ConnectionHandler, params: InitializeRequestPa
     }
     let mut result = served.config_with(bridged_lists);
     result.protocol_version = to_protocol_version(spec_version);
-    if let Some(observer) = server.shared_server.observer() {
-        server.record_client(&name, observer);
+    if let Some(observers) = server.shared_server.observers() {
+        observers.tell(|observer| observer.on_session_start());
+        server.record_client(&name, observers);
     }
     let parts = [("capabilities", Place::Capabilities), ("serverInfo", Place::ServerInfo)];
     version_keys::to_json(ResultNotes::default(), &result, spec_version, &parts)

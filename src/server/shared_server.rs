@@ -17,12 +17,13 @@ use crate::{
     catalog::Catalog,
     files::ResolvedRoots,
     redact::Redactors,
+    telemetry::{Observers, ServerHealth},
     world::World,
 };
 
 use super::{
-    Changes, ConnectionHandler, MessageSink, Peer, client_rate_limit::ClientRateLimiter, observer::RequestObserver,
-    request_state::StateSealer, snapshot::CatalogSnapshot, task_table::Tasks,
+    Changes, ConnectionHandler, MessageSink, Peer, client_rate_limit::ClientRateLimiter, request_state::StateSealer,
+    snapshot::CatalogSnapshot, task_table::Tasks,
 };
 
 /// Options of a server.
@@ -63,7 +64,8 @@ struct SharedServerState {
     rate_limiter: ClientRateLimiter,
     redactors: Redactors,
     capacity: Arc<Capacity>,
-    observer: OnceLock<Arc<dyn RequestObserver>>,
+    observers: OnceLock<Observers>,
+    health: Arc<ServerHealth>,
 }
 
 impl SharedServer {
@@ -88,7 +90,8 @@ impl SharedServer {
             rate_limiter: ClientRateLimiter::sessionless(),
             redactors,
             capacity,
-            observer: OnceLock::new(),
+            observers: OnceLock::new(),
+            health: Arc::default(),
         };
         SharedServer { inner: Arc::new(inner) }
     }
@@ -123,13 +126,19 @@ impl SharedServer {
         self.inner.root_limit.get().is_none_or(|limit| limit.resolve(root).is_ok())
     }
 
-    /// Tells `observer` of each request from now on. Only the first such call has an effect.
-    pub fn set_observer(&self, observer: Arc<dyn RequestObserver>) {
-        let _ = self.inner.observer.set(observer);
+    /// Tells `observers` of each request from now on. Only the first such call has an effect.
+    pub fn set_observers(&self, observers: Observers) {
+        let _ = self.inner.observers.set(observers);
     }
 
-    pub(crate) fn observer(&self) -> Option<&dyn RequestObserver> {
-        self.inner.observer.get().map(AsRef::as_ref)
+    /// Those who are told of requests, if there are any.
+    pub(crate) fn observers(&self) -> Option<&Observers> {
+        self.inner.observers.get().filter(|observers| !observers.is_empty())
+    }
+
+    /// Whether the server is well.
+    pub fn health(&self) -> &Arc<ServerHealth> {
+        &self.inner.health
     }
 
     /// Sends a log message to every session that wants such.
@@ -140,7 +149,7 @@ impl SharedServer {
     }
 
     /// Redacts the secrets of the served catalog and of earlier ones that still run.
-    pub(crate) fn redactors(&self) -> &Redactors {
+    pub fn redactors(&self) -> &Redactors {
         &self.inner.redactors
     }
 
@@ -196,18 +205,25 @@ impl SharedServer {
     /// Ends the streams on which clients listen for changes, with the result that the protocol has for it, and soon after
     /// what is running, with an error. It cannot be undone.
     pub fn stop(&self) {
+        self.inner.health.start_draining();
         self.inner.end_of_listening.cancel();
         self.inner.stop.cancel();
     }
 
     /// Ends the streams on which clients listen for changes, with their result. Calls go on. It cannot be undone.
     pub(crate) fn end_listening(&self) {
+        self.inner.health.start_draining();
         self.inner.end_of_listening.cancel();
     }
 
     /// Cancelled when the streams end on which clients listen for changes.
     pub(crate) fn end_of_listening(&self) -> CancellationToken {
         self.inner.end_of_listening.clone()
+    }
+
+    /// How many calls are running.
+    pub(crate) fn running_calls(&self) -> usize {
+        self.inner.running.load(Ordering::Acquire)
     }
 
     /// How many tasks are running.

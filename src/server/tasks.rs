@@ -35,7 +35,7 @@ use crate::{
 
 use super::{
     CANCEL_GRACE, ConnectionHandler, SharedServer,
-    call_log::{CallLog, CallTarget},
+    call_log::{CallLog, CallSender, CallTarget, SentBy},
     capability::CapabilityKind,
     error, question,
     request::McpRequest,
@@ -99,6 +99,7 @@ pub(crate) fn start_task(
     let owner = request.reservation.caller().clone();
     call.memory = Arc::new(owner.reserve(0));
     let capabilities = request.client_capabilities();
+    let sent_by = SentBy::new(request);
     // As they came, and as the tool takes them.
     let bytes = task_call.arguments.as_ref().map_or(0, serialized_size) * 2;
     let new_task = NewTask { ttl, owner, access: request.access.clone(), bytes };
@@ -107,7 +108,7 @@ pub(crate) fn start_task(
         let task_client =
             TaskClient { shared_server: shared_server.clone(), context, capabilities, ask_counts: Mutex::default() };
         Box::pin(async move {
-            let outcome = run_task(shared_server.clone(), snapshot, call, task_client, task_call).await;
+            let outcome = run_task(shared_server.clone(), snapshot, call, task_client, task_call, sent_by).await;
             shared_server.tasks().record_outcome(&id, &outcome);
             outcome
         })
@@ -123,6 +124,7 @@ async fn run_task(
     call: CallContext,
     task_client: TaskClient,
     task_call: TaskCall,
+    sent_by: SentBy,
 ) -> Result<CallToolResult, TaskExit> {
     let ttl = task_call.ttl();
     let TaskCall { name, arguments, checkpoint, .. } = task_call;
@@ -131,7 +133,7 @@ async fn run_task(
     let call = CallContext { client: Some(task_client.clone()), checkpoint: checkpoint.map(Arc::new), ..call };
     let runs_actions = snapshot.catalog.tool_runs_actions(&name);
     let target = CallTarget { method: "tools/call", name: &name, runs_actions };
-    let log = CallLog::start(target, arguments.as_ref(), &snapshot.catalog);
+    let log = CallLog::start(target, arguments.as_ref(), CallSender::Task(&snapshot.catalog, sent_by));
     let answer = snapshot.catalog.call_tool(&name, arguments, &call);
     tokio::pin!(answer);
     let stop = shared_server.stop_token();

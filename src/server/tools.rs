@@ -12,7 +12,7 @@ use crate::spec_version::SpecVersion;
 
 use super::{
     ConnectionHandler, bridge,
-    call_log::CallTarget,
+    call_log::{CallTarget, LoggedResult},
     client::RequestClient,
     error, output_shape,
     request::McpRequest,
@@ -35,13 +35,13 @@ pub(crate) async fn call(
     let name = params.name.clone();
     let params = match tool_search::resolve(params, catalog, &request.access) {
         ControlFlow::Continue(params) => params,
-        ControlFlow::Break(answer) => return tool_result(answer, &name, &request.snapshot, request.version),
+        ControlFlow::Break(answer) => return respond(answer, &name, request),
     };
     let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = params;
     let runs_actions = catalog.tool_runs_actions(&name);
     if let Err(wait) = server.charge_call(request.version, runs_actions) {
-        let answer = ToolResult::failure(error::rate_limited(wait).message);
-        return tool_result(answer, &name, &request.snapshot, request.version);
+        let answer = ToolResult::failure(request.rate_limited(wait).message);
+        return respond(answer, &name, request);
     }
     let policy = match tasks::task_policy(&name, request) {
         Ok(policy) => policy,
@@ -70,9 +70,7 @@ pub(crate) async fn call(
             let checkpoint = Some(*checkpoint);
             tasks::start_task(server, TaskCall { name: name.into_owned(), arguments, checkpoint, policy }, request)
         }
-        (Ok(outcome), _) => {
-            outcome.into_result(|answer| tool_result(answer, &name, &request.snapshot, request.version))
-        }
+        (Ok(outcome), _) => outcome.into_result(|answer| respond(answer, &name, request)),
         (Err(error), _) => error_response(error, &name, request),
     }
 }
@@ -80,9 +78,17 @@ pub(crate) async fn call(
 /// An error response; in a session, missing capabilities become a tool error for the model.
 fn error_response(error: ErrorData, name: &str, request: &McpRequest) -> Result<Bytes, ErrorData> {
     if error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY && !request.version.is_sessionless() {
-        return tool_result(ToolResult::failure(error.message), name, &request.snapshot, request.version);
+        return respond(ToolResult::failure(error.message), name, request);
     }
     Err(error)
+}
+
+/// The result of a request, whose observers are told if the tool failed.
+pub(crate) fn respond(answer: ToolResult, name: &str, request: &McpRequest) -> Result<Bytes, ErrorData> {
+    if let Some(reason) = answer.failure() {
+        request.end_note.fail(reason);
+    }
+    tool_result(answer, name, &request.snapshot, request.version)
 }
 
 /// A tool's answer in the words of the version.

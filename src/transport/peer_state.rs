@@ -10,7 +10,7 @@ use crate::budget::{Caller, CallerKind, MemoryPool, Reservation, block_if_large}
 use crate::diagnostic::bytes_without_byte_order_mark;
 use crate::identity::AccessControl;
 use crate::redact::Redactors;
-use crate::server::{IncomingRequest, OutgoingMessage, SharedServer};
+use crate::server::{IncomingRequest, OutgoingMessage, RequestSource, SharedServer};
 use crate::spec_version::SpecVersion;
 
 use super::{
@@ -49,12 +49,13 @@ pub(super) enum ReceivedPayload {
 pub(super) struct ReceivedMessage {
     message: Option<Incoming>,
     reservation: Arc<Reservation>,
+    bytes: u64,
 }
 
 impl ReceivedPayload {
     /// A message that is parsed already.
-    pub(super) fn new(message: Incoming, reservation: Arc<Reservation>) -> ReceivedPayload {
-        ReceivedPayload::Message(ReceivedMessage { message: Some(message), reservation })
+    pub(super) fn new(message: Incoming, reservation: Arc<Reservation>, bytes: u64) -> ReceivedPayload {
+        ReceivedPayload::Message(ReceivedMessage { message: Some(message), reservation, bytes })
     }
 
     /// Reads what a peer has sent, a message or a batch. It holds no lock, so a long message delays no one.
@@ -84,7 +85,7 @@ impl ReceivedMessage {
         let size = checked_size(bytes, caller.pool())
             .map_err(|message| MessageError::invalid_request(envelope.kind.request_id().cloned(), message))?;
         let reservation = Arc::new(caller.reserve(size));
-        Ok(ReceivedMessage { message: envelope.parse()?, reservation })
+        Ok(ReceivedMessage { message: envelope.parse()?, reservation, bytes: bytes.len() as u64 })
     }
 }
 
@@ -133,14 +134,15 @@ impl PeerState {
         received: ReceivedMessage,
         outcome: &mut ReceiveOutcome,
     ) -> Result<(), MessageError> {
-        let ReceivedMessage { message, reservation } = received;
+        let ReceivedMessage { message, reservation, bytes } = received;
         outcome.messages.extend(match message {
             Some(Incoming::Request(id, request)) => {
                 let cancel = CancellationToken::new();
                 let added = self.pending.add(&id, request.method(), reservation.clone(), cancel.clone());
                 added.map_err(|full| admission_error(&id, &full))?;
                 let access = AccessControl::default();
-                Some(HandlerMessage::Request(IncomingRequest { id, request, reservation, cancel, access }))
+                let source = RequestSource { bytes, ..RequestSource::default() };
+                Some(HandlerMessage::Request(IncomingRequest { id, request, reservation, cancel, access, source }))
             }
             Some(Incoming::Notification(notification)) => {
                 if let Some(id) = message::cancelled_request(&notification).filter(|id| self.pending.cancel(id)) {

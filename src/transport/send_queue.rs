@@ -78,7 +78,7 @@ impl SendQueue {
 
     /// Adds the answers to a batch.
     pub(super) fn push_batch(&self, responses: &[OutgoingMessage]) {
-        let kind = OutgoingKind::Answer { id: None, error: None };
+        let kind = OutgoingKind::Answer { id: None, error: None, is_unavailable: false };
         self.push(OutgoingMessage { json: batch::responses_to_json(responses).into(), kind });
     }
 
@@ -218,7 +218,7 @@ mod tests {
     use rmcp::model::{NumberOrString, ProgressToken};
     use tokio::io::AsyncReadExt;
 
-    const RESPONSE: OutgoingKind = OutgoingKind::Answer { id: None, error: None };
+    const RESPONSE: OutgoingKind = OutgoingKind::Answer { id: None, error: None, is_unavailable: false };
     const PROGRESS: OutgoingKind = OutgoingKind::Progress(ProgressToken(NumberOrString::Number(1)));
     const OTHER: OutgoingKind = OutgoingKind::Notification { origin: None };
 

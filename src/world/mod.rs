@@ -163,6 +163,18 @@ pub trait World: Send + Sync {
             inner.set_program_limit(limit);
         }
     }
+
+    /// How many programs were started, and how many of them run.
+    fn program_counts(&self) -> ProgramCounts {
+        self.inner().map(World::program_counts).unwrap_or_default()
+    }
+}
+
+/// How many programs there were.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProgramCounts {
+    pub started: u64,
+    pub running: u64,
 }
 
 /// Runs real programs and sends real requests.
@@ -267,5 +279,9 @@ impl World for RealWorld {
 
     fn set_program_limit(&self, limit: usize) {
         self.permits.set_limit(limit);
+    }
+
+    fn program_counts(&self) -> ProgramCounts {
+        self.permits.counts()
     }
 }

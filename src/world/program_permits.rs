@@ -1,10 +1,12 @@
 //! Limits how many programs run at once.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
+use super::ProgramCounts;
 use crate::budget::Caller;
 
 const DEFAULT_MAX_PROGRAMS: usize = 64;
@@ -15,6 +17,14 @@ pub(super) struct ProgramPermits {
     semaphore: Arc<Semaphore>,
     limit_state: Arc<Mutex<PermitLimit>>,
     limit_changed: Arc<Notify>,
+    counts: Arc<RunCounts>,
+}
+
+/// How many permits were given, and how many of them were given back.
+#[derive(Default)]
+struct RunCounts {
+    given: AtomicU64,
+    returned: AtomicU64,
 }
 
 struct PermitLimit {
@@ -30,6 +40,7 @@ impl Default for ProgramPermits {
             semaphore: Arc::new(Semaphore::new(DEFAULT_MAX_PROGRAMS)),
             limit_state: Arc::new(Mutex::new(limit_state)),
             limit_changed: Arc::default(),
+            counts: Arc::default(),
         }
     }
 }
@@ -58,6 +69,13 @@ impl ProgramPermits {
         self.limit_changed.notify_waiters();
     }
 
+    /// How many programs were started, and how many run.
+    pub(super) fn counts(&self) -> ProgramCounts {
+        let returned = self.counts.returned.load(Ordering::Relaxed);
+        let started = self.counts.given.load(Ordering::Relaxed);
+        ProgramCounts { started, running: started.saturating_sub(returned) }
+    }
+
     /// The limit that a caller waits for: its own share where it has that, else that of all.
     pub(super) fn reached_limit(&self, caller: &Caller) -> usize {
         let limit = self.limit();
@@ -71,6 +89,7 @@ impl ProgramPermits {
         caller.programs.take_one(|| caller.max_share(self.limit() as u64), &self.limit_changed).await;
         let own = OwnPermit(caller.clone());
         let permit = self.semaphore.clone().acquire_owned().await.ok()?;
+        self.counts.given.fetch_add(1, Ordering::Relaxed);
         Some(ProgramPermit { permit: Some(permit), permits: self.clone(), _own: own })
     }
 
@@ -97,6 +116,7 @@ impl Drop for OwnPermit {
 
 impl Drop for ProgramPermit {
     fn drop(&mut self) {
+        self.permits.counts.returned.fetch_add(1, Ordering::Relaxed);
         let mut limit_state = self.permits.lock();
         if limit_state.excess > 0 {
             limit_state.excess -= 1;

@@ -167,11 +167,6 @@ impl Issuer {
         self.upstream.url()
     }
 
-    /// Has these keys from now on.
-    pub fn set_keys(&self, keys: &[&SigningKey]) {
-        self.state.lock().unwrap().keys = keys.iter().map(|key| key.jwk()).collect();
-    }
-
     /// Answers nothing but errors, or again what is asked.
     pub fn set_away(&self, is_away: bool) {
         self.state.lock().unwrap().is_away = is_away;

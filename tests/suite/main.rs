@@ -98,6 +98,7 @@ mod new;
 mod notifications;
 mod numbers;
 mod observability;
+mod operation;
 mod openapi;
 mod openapi_credentials;
 mod openapi_names;

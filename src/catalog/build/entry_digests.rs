@@ -9,6 +9,9 @@ use crate::load::LoadedPack;
 /// The keys of a manifest that hold entries, which have digests of their own.
 const ENTRY_KEYS: &[&str] = &["prompts", "resources", "tools"];
 
+/// How much of the digest of a manifest is told: it tells manifests apart, and proves nothing.
+const MANIFEST_DIGEST_BYTES: usize = 8;
+
 /// Digests of all that was written, each by the name that an author knows it by.
 pub struct EntryDigests<'a> {
     /// The prompts, by name.
@@ -26,6 +29,20 @@ pub struct EntryDigests<'a> {
 }
 
 impl Catalog {
+    /// A digest of all that was written, in hexadecimal digits: it is the same for the same manifest in every process.
+    pub fn digest(&self) -> &str {
+        self.settings.digest.get_or_init(|| {
+            let EntryDigests { prompts, tools, resources, resource_templates, partials, keys } = self.digests();
+            let mut digest = Digest::new("manifest");
+            for (name, part) in [prompts, tools, resources, resource_templates, partials, keys].into_iter().flatten() {
+                digest.update(name.as_bytes());
+                digest.update(&part.to_be_bytes());
+            }
+            let bytes = digest.finish();
+            bytes.iter().take(MANIFEST_DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect()
+        })
+    }
+
     /// Digests of all that was written.
     pub fn digests<'a>(&'a self) -> EntryDigests<'a> {
         let all = self.resources.iter();

@@ -12,7 +12,7 @@ mod cross_checks;
 mod entry_use;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 
@@ -30,6 +30,7 @@ use crate::catalog::prompt::{CompiledPrompt, PromptParts};
 use crate::catalog::resource::CompiledResource;
 use crate::catalog::routes::{DeclaredUri, ListedResource, Route, Routes, warn_of_overlaps};
 use crate::catalog::settings::http_settings::http_settings;
+use crate::catalog::settings::operation_settings::operation_settings;
 use crate::catalog::settings::server_info::{server_info, trace_propagation};
 use crate::catalog::settings::server_limits::server_limits;
 use crate::catalog::skill::{SkillCollector, SkillLinks, SkillListings};
@@ -331,6 +332,7 @@ impl CatalogBuilder {
         let info = server_info(served, &mut compiler);
         compiler.scope_shape = pack_names(&served.pack);
         let (http, limits) = (http_settings(served, &mut compiler), server_limits(served, &mut compiler));
+        let operation = operation_settings(served, &mut compiler);
         let (lists, routes) = self.list_entries();
         self.check_search_names(info.as_ref(), &lists, load_context);
         self.check_entries(packs, &lists, &routes, load_context);
@@ -342,11 +344,13 @@ impl CatalogBuilder {
             info,
             search_tools,
             http: http?,
+            operation,
             limits,
             trace_propagation: trace_propagation(served),
             access: AccessControl::default(),
             key_digests: entry_digests::key_digests(served, load_context),
             partial_digests: entry_digests::partial_digests(packs, load_context),
+            digest: OnceLock::new(),
         };
         let redactor = Arc::new(self.redactor(&lists));
         let CatalogBuilder { tools, prompts, resources, .. } = self;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::catalog::Catalog;
 use crate::catalog::build::BuildOutcome;
 use crate::catalog::settings::http_settings::HttpSettings;
-use crate::diagnostic::{Code, LoadPurpose};
+use crate::catalog::settings::operation_settings::AuditSettings;
+use crate::diagnostic::{Code, LoadPurpose, Span};
 use crate::identity::{AccessControl, Identity};
 
 /// How a catalog will be used.
@@ -17,6 +18,8 @@ pub enum ServingMode {
     Local,
     /// By one request, as this caller: what entries say of callers applies.
     LocalCaller(Arc<Identity>),
+    /// Over a pipe again, after a reload: these settings were fixed at the start.
+    Pipe(SettingsAtStart),
     /// Over HTTP.
     Http(HttpServingMode),
 }
@@ -41,6 +44,9 @@ pub struct SettingsAtStart {
     pub path: Option<Option<String>>,
     /// Whether HTTP+SSE is served.
     pub sse: Option<bool>,
+    /// Where metrics are served.
+    pub admin: Option<SocketAddr>,
+    pub audit: Option<AuditSettings>,
 }
 
 /// A catalog that is not accepted yet: it can be inspected, but not served.
@@ -71,7 +77,9 @@ impl BuildOutcome {
     /// It is refused; the current catalog stays.
     pub fn accept(&mut self, serving_mode: &ServingMode) -> Result<Arc<Catalog>, AcceptError> {
         match serving_mode {
-            ServingMode::Local | ServingMode::LocalCaller(_) => self.report.enforce(&[LoadPurpose::Use]),
+            ServingMode::Local | ServingMode::LocalCaller(_) | ServingMode::Pipe(_) => {
+                self.report.enforce(&[LoadPurpose::Use]);
+            }
             ServingMode::Http(_) => self.report.enforce(&[LoadPurpose::Use, LoadPurpose::Http]),
         }
         if self.report.has_errors() {
@@ -79,13 +87,16 @@ impl BuildOutcome {
         }
         let UnacceptedCatalog(mut catalog) = self.catalog.take().ok_or(AcceptError::Invalid)?;
         match serving_mode {
-            ServingMode::Local => {}
+            ServingMode::Local | ServingMode::Pipe(_) => {}
             ServingMode::LocalCaller(identity) => {
                 catalog.settings.access = AccessControl::Caller(Some(identity.clone()));
             }
             ServingMode::Http(http_serving_mode) => {
                 self.check_http_serving(catalog.http_settings(), http_serving_mode)?;
             }
+        }
+        if let Some(at_start) = serving_mode.settings_at_start() {
+            self.warn_of_restart(&catalog, at_start);
         }
         Ok(Arc::new(catalog))
     }
@@ -103,14 +114,29 @@ impl BuildOutcome {
                 .help("set `http.token` or `http.auth`, or pass `--insecure`");
             return Err(AcceptError::Unprotected);
         }
-        for key in http_serving_mode.settings_at_start.iter().flat_map(|at_start| at_start.changed_keys(settings)) {
+        Ok(())
+    }
+
+    /// Warns of changes that have no effect.
+    fn warn_of_restart(&mut self, catalog: &Catalog, at_start: &SettingsAtStart) {
+        for (key, span) in at_start.changed_keys(catalog) {
             let message = format!("change of `{key}` requires a restart");
             self.report
-                .warning(Code::Unused, settings.key_span(key), message)
+                .warning(Code::Unused, span, message)
                 .help("restart the server; until then the old value stays in effect");
         }
         self.report.sort_and_dedup();
-        Ok(())
+    }
+}
+
+impl ServingMode {
+    /// The settings that were fixed at the start.
+    fn settings_at_start(&self) -> Option<&SettingsAtStart> {
+        match self {
+            ServingMode::Local | ServingMode::LocalCaller(_) => None,
+            ServingMode::Pipe(at_start) => Some(at_start),
+            ServingMode::Http(http) => http.settings_at_start.as_ref(),
+        }
     }
 }
 
@@ -122,12 +148,19 @@ impl HttpServingMode {
 }
 
 impl SettingsAtStart {
-    /// The keys whose values differ from those at the start.
-    fn changed_keys(&self, settings: &HttpSettings) -> impl Iterator<Item = &'static str> + use<> {
-        let listen = self.listen.is_some_and(|listen| listen != settings.listen);
-        let path = self.path.as_ref().is_some_and(|path| *path != settings.path);
-        let sse = self.sse.is_some_and(|sse| sse != settings.sse);
-        let rows = [("listen", listen), ("path", path), ("sse", sse)];
-        rows.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key)
+    /// The keys whose values differ from those at the start, and where they are.
+    fn changed_keys(&self, catalog: &Catalog) -> Vec<(&'static str, Option<Span>)> {
+        let (http, operation) = (catalog.http_settings(), catalog.operation_settings());
+        let listen = self.listen.is_some_and(|listen| listen != http.listen);
+        let path = self.path.as_ref().is_some_and(|path| *path != http.path);
+        let sse = self.sse.is_some_and(|sse| sse != http.sse);
+        let rows = [
+            ("listen", http.key_span("listen"), listen),
+            ("path", http.key_span("path"), path),
+            ("sse", http.key_span("sse"), sse),
+            ("admin", operation.key_span("admin"), self.admin != operation.admin),
+            ("audit", operation.key_span("audit"), self.audit != operation.audit),
+        ];
+        rows.into_iter().filter(|(_, _, differs)| *differs).map(|(key, span, _)| (key, span)).collect()
     }
 }

@@ -183,7 +183,7 @@ fn http_limits(http: &manifest::Http, compiler: &mut Compiler<'_>) -> HttpLimits
     limits
 }
 
-fn parse_address(address: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<SocketAddr> {
+pub(in crate::catalog) fn parse_address(address: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<SocketAddr> {
     let text = address.replacen("localhost:", "127.0.0.1:", 1);
     let parsed = text.parse().ok();
     if parsed.is_none() {
@@ -343,7 +343,7 @@ pub(super) fn secret_variable(
     }) else {
         compiler
             .error(Code::Secret, text.location, format!("invalid `{key}`, expected exactly one `{{{{env.NAME}}}}`"))
-            .help(format!("keep it out of the manifest: declare a variable under `env` with `secret: true`"));
+            .help("keep it out of the manifest: declare a variable under `env` with `secret: true`");
         return None;
     };
     let constants = Arc::new(ScopeConstants { env: pack.pack.env.values(), ..ScopeConstants::default() });

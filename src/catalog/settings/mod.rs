@@ -3,5 +3,6 @@
 pub(super) mod http_access;
 pub(super) mod http_auth;
 pub(super) mod http_settings;
+pub(super) mod operation_settings;
 pub(super) mod server_info;
 pub(super) mod server_limits;

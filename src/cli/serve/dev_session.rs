@@ -1,8 +1,8 @@
 //! What `folio dev` says of reloads, calls and clients: on stderr, and to the page.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
 use parking_lot::Mutex;
@@ -22,8 +22,9 @@ use crate::diagnostic::{
 };
 use crate::files::Folder;
 use crate::load::{EnvSource, ManifestLocation, load};
-use crate::redact::Redactor;
-use crate::server::{Changes, ClientName, RequestObserver, RequestRecord, SharedServer};
+use crate::redact::{Redactor, Redactors};
+use crate::server::{Changes, Method, SharedServer};
+use crate::telemetry::{ClientName, RecordParts, RequestObserver, RequestRecord};
 
 /// The name by which the page introduces itself.
 const PAGE_CLIENT: &str = "folio-page";
@@ -52,6 +53,25 @@ pub(super) struct DevSession {
     seen_clients: Mutex<HashSet<ClientName>>,
     /// The catalog whose schemas the page has.
     shown_catalog: Mutex<Option<Arc<Catalog>>>,
+    /// What masks secrets in what is told of requests.
+    redactors: OnceLock<Redactors>,
+}
+
+/// A request of a client, and how it ended, as the page shows it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CallEvent {
+    client: ClientName,
+    spec_version: &'static str,
+    method: &'static str,
+    /// The tool, prompt or URI.
+    name: String,
+    params: Value,
+    outcome: &'static str,
+    reason: Option<String>,
+    elapsed_ms: u64,
+    /// The result, or the error.
+    response: Value,
 }
 
 /// A reload that is published.
@@ -73,6 +93,7 @@ impl DevSession {
             reported: Mutex::default(),
             seen_clients: Mutex::default(),
             shown_catalog: Mutex::default(),
+            redactors: OnceLock::new(),
         }
     }
 
@@ -167,6 +188,30 @@ impl DevSession {
         self.events.publish_state(change, Arc::new(whole));
     }
 
+    /// Masks the secrets that these find, from now on.
+    pub(super) fn mask_with(&self, redactors: Redactors) {
+        let _ = self.redactors.set(redactors);
+    }
+
+    /// A call as it is told, without secrets.
+    fn masked_call(&self, record: &RequestRecord<'_>) -> CallEvent {
+        let redactors = self.redactors.get_or_init(Redactors::default);
+        let text = |text: &str| redactors.redact_text(text.to_owned());
+        let json =
+            |value: String| serde_json::from_slice(&redactors.redact_message(value.into_bytes())).unwrap_or_default();
+        CallEvent {
+            client: record.client.cloned().unwrap_or_default(),
+            spec_version: record.version.as_str(),
+            method: record.method.unwrap_or_default(),
+            name: text(record.entry.unwrap_or_default()),
+            params: json(record.params.map(Value::to_string).unwrap_or_default()),
+            outcome: record.outcome.as_str(),
+            reason: record.reason.map(text),
+            elapsed_ms: u64::try_from(record.elapsed.as_millis()).unwrap_or(u64::MAX),
+            response: json(record.response.map(|response| response.get().to_owned()).unwrap_or_default()),
+        }
+    }
+
     fn is_new(&self, client: &ClientName) -> bool {
         let mut seen_clients = self.seen_clients.lock();
         if seen_clients.len() >= MAX_SEEN_CLIENTS {
@@ -177,19 +222,26 @@ impl DevSession {
 }
 
 impl RequestObserver for DevSession {
-    fn on_request_end(&self, record: &RequestRecord) {
+    fn parts(&self) -> RecordParts {
+        RecordParts { client: true, params: true, response: true, start: false }
+    }
+
+    fn on_request_end(&self, record: &RequestRecord<'_>) {
+        if !record.method.and_then(Method::find).is_some_and(Method::is_about_entries) {
+            return;
+        }
+        let mut record = self.masked_call(record);
         let calls = matches!(record.method, "prompts/get" | "tools/call" | "resources/read");
         let is_preview = record.client.name == PAGE_CLIENT && record.method != "tools/call";
         if calls && !is_preview {
-            tracing::info!(target: "folio::dev", "{}", call_line(record));
+            tracing::info!(target: "folio::dev", "{}", call_line(&record));
         }
         if self.page.is_none() || is_preview {
             return;
         }
-        let mut shown = record.clone();
-        truncate_value(&mut shown.params);
-        truncate_value(&mut shown.response);
-        let mut event = serde_json::to_value(shown).unwrap_or_default();
+        truncate_value(&mut record.params);
+        truncate_value(&mut record.response);
+        let mut event = serde_json::to_value(record).unwrap_or_default();
         set(&mut event, "type", "call");
         self.publish(event);
     }
@@ -212,7 +264,7 @@ impl RequestObserver for DevSession {
 }
 
 /// The line of a call: `claude-code: get greet: ok, 3 ms`.
-fn call_line(record: &RequestRecord) -> String {
+fn call_line(record: &CallEvent) -> String {
     let verb = match record.method {
         "tools/call" => "call",
         "prompts/get" => "get",

@@ -101,6 +101,7 @@ impl ReloadSource for ManifestReload {
 
     fn publish(&mut self, mut built: BuildOutcome, info: ReloadInfo) {
         let accepted = built.accept(&self.serving_mode);
+        self.shared_server.health().record_reload(accepted.is_ok());
         let served = accepted.map(|catalog| (self.shared_server.replace(catalog.clone()), catalog));
         // Clients are told by now: what follows is for the log.
         let fingerprint = load_fingerprint(&built.report, served.as_ref().ok().map(|(_, catalog)| &**catalog));

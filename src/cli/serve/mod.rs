@@ -6,6 +6,7 @@ mod dev_session;
 pub(super) mod health;
 mod listen_address;
 mod manifest_reload;
+mod operation;
 mod service_manager;
 mod state_keys;
 
@@ -36,6 +37,7 @@ use crate::world::{RealWorld, forbid_ptrace};
 use dev_session::DevSession;
 pub(crate) use listen_address::ListenAddress;
 use manifest_reload::{ManifestOrigin, ManifestReload, ReportedWarnings};
+use operation::Operation;
 
 pub(crate) use args::{DevArgs, HealthArgs, ServeArgs};
 
@@ -163,15 +165,16 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
             let options = http_options(arguments, endpoint, settings);
             Some(bind(options, dev.is_some() && is_default).await?)
         }
-        ServingMode::Local | ServingMode::LocalCaller(_) => None,
+        ServingMode::Local | ServingMode::LocalCaller(_) | ServingMode::Pipe(_) => None,
     };
     let stop_now = CancellationToken::new();
     stop_on_signals(stop.clone(), stop_now.clone())?;
     if dev.is_some() && io::stdin().is_terminal() {
         stop_with_terminal(stop.clone())?;
     }
+    let mut operation = Operation::start(&shared_server, &server.serving_mode, dev.as_ref(), output).await?;
+    operation.serve(&shared_server);
     if let Some(dev) = dev {
-        shared_server.set_observer(dev.clone());
         dev::serve_dev_page(dev, &shared_server, stop.clone()).await?;
     }
     let watching = (!arguments.no_watch).then(|| start_watch(invocation, server, shared_server.clone(), stop.clone()));
@@ -197,6 +200,7 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
         }
     }
     stop.cancel();
+    operation.end();
     if let Some(watching) = watching {
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, watching.join()).await;
     }
@@ -285,13 +289,18 @@ fn start_watch(
 
 /// How reloaded catalogs will be used: some settings stay until the next start.
 fn reload_serving_mode(arguments: &ServeArgs, server: &LoadedServer) -> ServingMode {
-    let ServingMode::Http(endpoint) = &server.serving_mode else { return ServingMode::Local };
-    let listening = server.catalog.http_settings();
+    let (listening, operation) = (server.catalog.http_settings(), server.catalog.operation_settings());
+    let (admin, audit) = (operation.admin, operation.audit.clone());
+    let ServingMode::Http(endpoint) = &server.serving_mode else {
+        return ServingMode::Pipe(SettingsAtStart { admin, audit, ..SettingsAtStart::default() });
+    };
     let flag = arguments.http.as_ref().is_some_and(Option::is_some);
     let started = SettingsAtStart {
         listen: (!flag).then_some(listening.listen),
         path: Some(listening.path.clone()),
         sse: (!arguments.sse).then_some(listening.sse),
+        admin,
+        audit,
     };
     ServingMode::Http(HttpServingMode { settings_at_start: Some(started), ..endpoint.clone() })
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    sync::Arc,
+    net::IpAddr,
     time::{Duration, SystemTime},
 };
 
@@ -17,11 +17,12 @@ use crate::{
     auth::{AuthError, Authenticator},
     catalog::Catalog,
     identity::AccessControl,
-    world::World,
+    server::SharedServer,
 };
 
 use super::{
     access_guard::AccessDenial,
+    refusal::RefusalNote,
     response::{denied_response, json_response, text_response},
 };
 
@@ -35,6 +36,8 @@ pub(super) const RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 pub(super) struct Sender {
     pub(super) access: AccessControl,
     pub(super) expires_at: Option<SystemTime>,
+    /// Where it is.
+    pub(super) address: Option<IpAddr>,
 }
 
 /// Why nobody is let in.
@@ -59,15 +62,16 @@ pub(super) struct Authentication {
 }
 
 impl Authentication {
-    pub(super) fn new(world: Arc<dyn World>, own_url: String) -> Authentication {
-        Authentication { authenticator: Authenticator::new(world), own_url }
+    pub(super) fn new(shared_server: &SharedServer, own_url: String) -> Authentication {
+        let authenticator = Authenticator::new(shared_server.world()).with_health(shared_server.health().clone());
+        Authentication { authenticator, own_url }
     }
 
     /// Who sends a request with these headers.
     pub(super) async fn identify(&self, headers: &HeaderMap, catalog: &Catalog) -> Result<Sender, AuthDenial> {
         let Some(settings) = &catalog.http_settings().auth else { return Ok(Sender::default()) };
         let Some(token) = bearer_token(headers)? else {
-            let nobody = Sender { access: AccessControl::Caller(None), expires_at: None };
+            let nobody = Sender { access: AccessControl::Caller(None), ..Sender::default() };
             return if settings.optional { Ok(nobody) } else { Err(AuthDenial::MissingToken(settings.scopes.clone())) };
         };
         let verified = self.authenticator.verify(token, settings, self.resource(catalog)).await;
@@ -78,7 +82,8 @@ impl Authentication {
         if !settings.scopes.iter().all(|scope| verified.identity.scopes.contains(scope)) {
             return Err(AuthDenial::InsufficientScope(settings.scopes.clone()));
         }
-        Ok(Sender { access: AccessControl::Caller(Some(verified.identity)), expires_at: verified.expires_at })
+        let access = AccessControl::Caller(Some(verified.identity));
+        Ok(Sender { access, expires_at: verified.expires_at, address: None })
     }
 
     /// The URL of the endpoint, as clients name it.
@@ -127,6 +132,12 @@ impl Authentication {
 
     /// The answer to who is not let in.
     pub(super) fn denied_response(&self, denial: &AuthDenial, catalog: &Catalog) -> Response {
+        let mut response = self.response_to(denial, catalog);
+        response.extensions_mut().insert(RefusalNote::of_denial(denial));
+        response
+    }
+
+    fn response_to(&self, denial: &AuthDenial, catalog: &Catalog) -> Response {
         let words = match denial {
             AuthDenial::SharedToken => return denied_response(&AccessDenial::Token),
             AuthDenial::MissingToken(_) => "missing token; send `Authorization: Bearer …`\n".to_owned(),

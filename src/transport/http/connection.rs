@@ -3,6 +3,7 @@
 use std::{
     future::poll_fn,
     io,
+    net::IpAddr,
     pin::{Pin, pin},
     sync::{
         Arc,
@@ -59,6 +60,8 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) struct HttpConnection {
     limits: HttpLimits,
     caller: Arc<Caller>,
+    /// The address of its peer.
+    address: IpAddr,
     /// What hyper has taken of answers, and the peer has not.
     unwritten_bytes: Reservation,
     state: Mutex<ConnectionState>,
@@ -89,9 +92,10 @@ enum Phase {
 }
 
 impl HttpConnection {
-    pub(super) fn new(caller: Arc<Caller>, limits: HttpLimits) -> HttpConnection {
+    pub(super) fn new(caller: Arc<Caller>, limits: HttpLimits, address: IpAddr) -> HttpConnection {
         HttpConnection {
             limits,
+            address: address.to_canonical(),
             unwritten_bytes: caller.reserve(0),
             caller,
             // Whoever connects has something to ask.
@@ -99,6 +103,10 @@ impl HttpConnection {
             closed: AtomicBool::new(false),
             task: AtomicWaker::new(),
         }
+    }
+
+    pub(super) fn address(&self) -> IpAddr {
+        self.address
     }
 
     /// Its client, outside of sessions.

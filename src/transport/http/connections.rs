@@ -21,6 +21,7 @@ use crate::{
     budget::{Caller, CallerKind},
     catalog::HttpLimits,
     server::SharedServer,
+    telemetry::Limit,
 };
 
 use super::{
@@ -149,11 +150,13 @@ impl Connections {
         let mut open = self.open();
         if open.connections.len() >= max {
             open.warn(max);
+            let observers = self.shared_server.observers();
+            observers.into_iter().for_each(|all| all.tell(|observer| observer.on_limit(Limit::Connections)));
             open.evict_longest_waiting()?;
         }
         let caller = self.caller_at(&mut open, address);
         open.last += 1;
-        let (number, connection) = (open.last, Arc::new(HttpConnection::new(caller, limits)));
+        let (number, connection) = (open.last, Arc::new(HttpConnection::new(caller, limits, address)));
         open.connections.insert(number, connection.clone());
         Ok((number, connection))
     }

@@ -9,7 +9,7 @@ use axum::{
 };
 use futures_util::{Stream, StreamExt, stream};
 
-use crate::{budget::block_if_large, spec_version::SpecVersion};
+use crate::{budget::block_if_large, server::SharedServer, spec_version::SpecVersion};
 
 use super::{
     HttpServer,
@@ -38,12 +38,13 @@ pub(super) fn event_stream_response(
     kind: StreamKind,
 ) -> Response {
     let keep_alive = http_server.keep_alive;
-    let pieces = stream::unfold(Box::pin(events), move |mut events| async move {
+    let open = OpenStream::new(http_server.shared_server.clone());
+    let pieces = stream::unfold((Box::pin(events), open), move |(mut events, open)| async move {
         let piece = match tokio::time::timeout(keep_alive, events.next()).await {
             Ok(event) => event?,
             Err(_) => Bytes::from_static(b": \n\n"),
         };
-        Some((Ok::<Bytes, Infallible>(piece), events))
+        Some((Ok::<Bytes, Infallible>(piece), (events, open)))
     });
     let pieces = pieces.take_until(Box::pin(http_server.clone().wait_for_revocation(headers, kind)));
     let mut response = build_response(StatusCode::OK, "text/event-stream", Body::from_stream(pieces));
@@ -52,6 +53,22 @@ pub(super) fn event_stream_response(
     // What nginx asks for not to hold pieces back.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
+}
+
+/// A stream that is open, as observers are told.
+struct OpenStream(SharedServer);
+
+impl OpenStream {
+    fn new(shared_server: SharedServer) -> OpenStream {
+        shared_server.observers().into_iter().for_each(|all| all.tell(|observer| observer.on_stream_open()));
+        OpenStream(shared_server)
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.observers().into_iter().for_each(|all| all.tell(|observer| observer.on_stream_close()));
+    }
 }
 
 /// What a reader reads.

@@ -4,6 +4,7 @@
 //! `post` reads messages; a request is answered in its `session`, or as a `single_request`.
 
 mod accept;
+mod admin;
 mod batch_response;
 mod body;
 mod event_channel;
@@ -16,6 +17,7 @@ mod authentication;
 mod dev_page;
 mod health;
 mod post;
+mod refusal;
 mod single_request;
 mod standard_headers;
 mod liveness;
@@ -53,6 +55,7 @@ use crate::catalog::{Catalog, HttpAccess, HttpServingMode};
 use crate::identity::AccessControl;
 use crate::server::SharedServer;
 
+pub use self::admin::{AdminListener, AdminView};
 pub use self::dev_page::DevPage;
 
 use self::{
@@ -63,6 +66,7 @@ use self::{
     connections::Connections,
     event_stream::StreamKind,
     health::answer_health_check,
+    refusal::RequestHead,
     response::{RefusedRequest, add_cors_headers, denied_response, method_not_allowed, other_path, text_response},
     session::{HttpSession, SESSION_ID_HEADER},
     sessions::Sessions,
@@ -173,14 +177,19 @@ pub async fn bind(mut options: HttpOptions) -> Result<BoundServer, HttpError> {
     if options.sse && SsePaths::for_endpoint(&options.path).conflicts_with(&options.path) {
         return Err(HttpError::PathConflict { path: options.path });
     }
-    let address = resolve(&options.listen).await?;
+    let (listener, address) = bind_listener(resolve(&options.listen).await?).await?;
+    Ok(BoundServer { listener, address, options })
+}
+
+/// Listens on an address, and says which one it is.
+async fn bind_listener(address: SocketAddr) -> Result<(TcpListener, SocketAddr), HttpError> {
     let listener = TcpListener::bind(address).await.map_err(|source| match source.kind() {
         io::ErrorKind::AddrInUse => HttpError::AddressInUse { address },
         io::ErrorKind::PermissionDenied => HttpError::PermissionDenied { address },
         _ => HttpError::ListenFailed { address, source },
     })?;
     let address = listener.local_addr().map_err(|source| HttpError::ListenFailed { address, source })?;
-    Ok(BoundServer { listener, address, options })
+    Ok((listener, address))
 }
 
 impl BoundServer {
@@ -344,7 +353,7 @@ impl HttpServer {
             path: options.path.clone(),
             sse: options.sse.then(|| SsePaths::for_endpoint(&options.path)),
             guard: AccessGuard::new(bound.address, bound.needs_token()).with_links(options.page.is_some()),
-            authentication: Authentication::new(shared_server.world(), bound.url()),
+            authentication: Authentication::new(shared_server, bound.url()),
             shared_server: shared_server.clone(),
             shutdown,
             sessions,
@@ -365,11 +374,16 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
         return health;
     }
     let catalog = http_server.shared_server.catalog();
+    let mut head = RequestHead::new(&request, connection.address());
     let access = http_server.access(&catalog);
     let origin = match http_server.guard.check_host_and_origin(&request, access) {
         Ok(origin) => origin,
         // Its words are constant: there is nothing to hide in them.
-        Err(denied) => return denied_response(&denied),
+        Err(denied) => {
+            let mut response = denied_response(&denied);
+            head.tell_of_refusal(&mut response, &http_server.shared_server, &catalog);
+            return response;
+        }
     };
     if let Some(file) = http_server.page.as_ref().and_then(|_| DevPage::file(request.method(), path)) {
         return file;
@@ -377,10 +391,11 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
     let answered = if request.method() == Method::OPTIONS && origin.is_some() {
         Ok(text_response(StatusCode::NO_CONTENT, ""))
     } else {
-        answer_request(&http_server, &connection, request, &catalog).await
+        answer_request(&http_server, &connection, request, &catalog, &mut head).await
     };
     let redactors = http_server.shared_server.redactors();
     let mut response = answered.unwrap_or_else(|refused| refused.into_response(redactors));
+    head.tell_of_refusal(&mut response, &http_server.shared_server, &catalog);
     if let Some(origin) = origin {
         add_cors_headers(response.headers_mut(), origin);
     }
@@ -393,6 +408,7 @@ async fn answer_request(
     connection: &HttpConnection,
     request: Request,
     catalog: &Catalog,
+    head: &mut RequestHead,
 ) -> Result<Response, RefusedRequest> {
     let path = request.uri().path();
     if let Some(metadata) = http_server.authentication.metadata(request.method(), path, catalog) {
@@ -404,12 +420,13 @@ async fn answer_request(
         return Err(other_path(&http_server.path, path));
     }
     let sender = match http_server.identify(request.headers(), catalog).await {
-        Ok(sender) => sender,
+        Ok(sender) => Sender { address: Some(connection.address()), ..sender },
         Err(denial) => return Ok(http_server.authentication.denied_response(&denial, catalog)),
     };
+    head.access = sender.access.clone();
     match (page, sse) {
         (Some(page), _) => Ok(page.event_stream(http_server, request.headers())),
-        (None, Some(paths)) => sse::handle_sse(http_server, paths, connection, request, sender.access).await,
+        (None, Some(paths)) => sse::handle_sse(http_server, paths, connection, request, sender).await,
         (None, None) => handle_mcp(http_server, connection, request, sender).await,
     }
 }

@@ -34,6 +34,7 @@ use super::{
     connection::HttpConnection,
     event_stream::{self, StreamKind},
     is_sessionless, protocol_version,
+    refusal::RefusalNote,
     response::{RefusedRequest, json_response, text_response},
     session::{HttpSession, SESSION_ID_HEADER},
     single_request, standard_headers,
@@ -53,12 +54,18 @@ pub(super) async fn handle_post(
     let bytes = bytes_without_byte_order_mark(&bytes);
     if batch::is_batch(bytes) {
         let session = session.filter(|_| !is_sessionless(&parts.headers));
-        return batch_response::respond_to_batch(http_server, &parts.headers, session, bytes, accepted, &sender.access)
-            .await;
+        return batch_response::respond_to_batch(http_server, &parts.headers, session, bytes, accepted, &sender).await;
     }
     let read = block_if_large(bytes.len() as u64, || read_message(&normalize(bytes), &parts.headers, accepted));
     let Some(message) = read? else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
-    let post = Post { http_server, headers: &parts.headers, accepted, sender, reservation: reservation.clone() };
+    let post = Post {
+        http_server,
+        headers: &parts.headers,
+        accepted,
+        sender,
+        reservation: reservation.clone(),
+        bytes: bytes.len() as u64,
+    };
     if let Some(refused) = post.refuse_missing_scopes(&message) {
         return Ok(refused);
     }
@@ -139,6 +146,8 @@ pub(super) struct Post<'a> {
     pub(super) accepted: Accepted,
     pub(super) sender: Sender,
     pub(super) reservation: Arc<Reservation>,
+    /// The size of the message.
+    pub(super) bytes: u64,
 }
 
 impl Post<'_> {
@@ -152,6 +161,7 @@ impl Post<'_> {
         let error = OutgoingMessage::error(Some(id.clone()), &refusal_error(refusal));
         let mut response = json_response(denial.status(), error.redact(shared_server.redactors()).json);
         authentication.add_challenge(response.headers_mut(), &denial, &catalog);
+        response.extensions_mut().insert(RefusalNote::of_denial(&denial));
         Some(response)
     }
 
@@ -233,8 +243,8 @@ impl Post<'_> {
         message: Incoming,
         session: &Arc<HttpSession>,
     ) -> Result<Response, RefusedRequest> {
-        let received =
-            session.receive_payload(ReceivedPayload::new(message, self.reservation.clone()), &self.sender.access);
+        let payload = ReceivedPayload::new(message, self.reservation.clone(), self.bytes);
+        let received = session.receive_payload(payload, &self.sender);
         let Some(reader) = received.map_err(RefusedRequest::by_code)? else {
             return Ok(text_response(StatusCode::ACCEPTED, ""));
         };
@@ -251,8 +261,8 @@ impl Post<'_> {
         let Some((session_id, session)) = sessions.create(false, self.sender.access.clone()) else {
             return Err(RefusedRequest::too_many_sessions(Some(id)));
         };
-        let payload = ReceivedPayload::new(Incoming::Request(id, request), self.reservation.clone());
-        let reader = session.receive_payload(payload, &self.sender.access).map_err(RefusedRequest::by_code)?;
+        let payload = ReceivedPayload::new(Incoming::Request(id, request), self.reservation.clone(), self.bytes);
+        let reader = session.receive_payload(payload, &self.sender).map_err(RefusedRequest::by_code)?;
         let answer = match reader {
             Some(mut reader) => reader.next().await,
             None => None,

@@ -11,7 +11,7 @@ use rmcp::model::RequestId;
 
 use crate::{redact::Redactors, transport::message::MessageError};
 
-use super::access_guard::AccessDenial;
+use super::{access_guard::AccessDenial, refusal::RefusalNote};
 
 /// Why a request is not answered by the server, and with which status.
 #[derive(Debug)]
@@ -51,6 +51,14 @@ impl RefusedRequest {
 
     /// The response, without secrets, as it may repeat what it is about.
     pub(super) fn into_response(self, redactors: &Redactors) -> Response {
+        let mut response = self.response(redactors);
+        if let Some(note) = RefusalNote::of_status(response.status()) {
+            response.extensions_mut().insert(note);
+        }
+        response
+    }
+
+    fn response(self, redactors: &Redactors) -> Response {
         match self {
             RefusedRequest::Text(status, text) => text_response(status, redactors.redact_text(text.into_owned())),
             RefusedRequest::Message(status, error) => {
@@ -65,6 +73,12 @@ impl RefusedRequest {
 }
 
 pub(super) fn denied_response(denied: &AccessDenial) -> Response {
+    let mut response = response_to_denied(denied);
+    response.extensions_mut().insert(RefusalNote::of_access(denied));
+    response
+}
+
+fn response_to_denied(denied: &AccessDenial) -> Response {
     match denied {
         AccessDenial::InvalidHost => text_response(StatusCode::BAD_REQUEST, "missing or invalid `Host`\n"),
         AccessDenial::Host => {

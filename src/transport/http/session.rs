@@ -18,7 +18,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     budget::{Caller, CallerKind, Reservation},
     identity::AccessControl,
-    server::{ConnectionHandler, IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage, SharedServer},
+    server::{
+        ConnectionHandler, IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage, RequestSource, SharedServer,
+    },
     spec_version::SpecVersion,
     transport::{
         batch::AnswerRoute,
@@ -28,8 +30,10 @@ use crate::{
 };
 
 use super::{
+    authentication::Sender,
     event_channel::{EventPayload, EventReader},
     liveness::Liveness,
+    sessions::SessionId,
     streams::SessionStreams,
 };
 
@@ -40,6 +44,7 @@ pub(super) const SESSION_ID_HEADER: HeaderName = HeaderName::from_static("mcp-se
 const INITIALIZED_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct HttpSession {
+    id: SessionId,
     handler: Arc<ConnectionHandler>,
     /// Whose it is: no other caller reaches it.
     owner: AccessControl,
@@ -61,6 +66,7 @@ struct HttpSessionState {
 impl HttpSession {
     pub(super) fn new(
         shared_server: &SharedServer,
+        id: SessionId,
         is_single_stream: bool,
         owner: AccessControl,
         end_token: CancellationToken,
@@ -76,6 +82,7 @@ impl HttpSession {
             is_initialized: false,
         };
         Arc::new_cyclic(|session| HttpSession {
+            id,
             handler: shared_server.connect(Arc::new(SessionSink(session.clone())), shared_server.stop_token()),
             owner,
             end_token,
@@ -170,9 +177,9 @@ impl HttpSession {
     pub(super) fn receive(
         self: &Arc<HttpSession>,
         bytes: &[u8],
-        access: &AccessControl,
+        sender: &Sender,
     ) -> Result<Option<EventReader>, MessageError> {
-        self.receive_payload(ReceivedPayload::parse(bytes, &self.caller)?, access)
+        self.receive_payload(ReceivedPayload::parse(bytes, &self.caller)?, sender)
     }
 
     /// The same of what is read already.
@@ -182,7 +189,7 @@ impl HttpSession {
     pub(super) fn receive_payload(
         self: &Arc<HttpSession>,
         payload: ReceivedPayload,
-        access: &AccessControl,
+        sender: &Sender,
     ) -> Result<Option<EventReader>, MessageError> {
         let mut state = self.state();
         state.record_activity();
@@ -214,7 +221,12 @@ impl HttpSession {
             match message {
                 HandlerMessage::Request(request) => {
                     let (session, reservation) = (self.clone(), request.reservation.clone());
-                    let request = IncomingRequest { access: access.clone(), ..request };
+                    let source = RequestSource {
+                        session: Some(self.id.clone()),
+                        address: sender.address,
+                        bytes: request.source.bytes,
+                    };
+                    let request = IncomingRequest { access: sender.access.clone(), source, ..request };
                     self.handler.begin(request, move |answer| session.answer(answer, reservation));
                 }
                 HandlerMessage::Answer(id, answer) => {
@@ -334,6 +346,7 @@ mod tests {
     fn begun(is_single_stream: bool) -> Arc<HttpSession> {
         let session = HttpSession::new(
             &shared_server(TEST_MANIFEST),
+            SessionId::from("s"),
             is_single_stream,
             AccessControl::default(),
             CancellationToken::new(),
@@ -345,7 +358,7 @@ mod tests {
     }
 
     fn receive(session: &Arc<HttpSession>, message: Value) -> Option<EventReader> {
-        session.receive(message.to_string().as_bytes(), &AccessControl::default()).unwrap()
+        session.receive(message.to_string().as_bytes(), &Sender::default()).unwrap()
     }
 
     /// A call of a tool that runs until it is cancelled.

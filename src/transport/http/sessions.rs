@@ -66,7 +66,8 @@ impl Sessions {
             }
         }
         let id = SessionId::from(uuid::Uuid::new_v4().to_string());
-        let session = HttpSession::new(&self.shared_server, is_single_stream, owner, self.shutdown.child_token());
+        let session =
+            HttpSession::new(&self.shared_server, id.clone(), is_single_stream, owner, self.shutdown.child_token());
         open.insert(id.clone(), session.clone());
         Some((id, session))
     }
@@ -180,9 +181,10 @@ mod tests {
 
     use super::*;
     use crate::server::testing::{TEST_MANIFEST, shared_server};
+    use crate::transport::http::authentication::Sender;
 
     fn receive(session: &Arc<HttpSession>, message: Value) {
-        session.receive(message.to_string().as_bytes(), &AccessControl::default()).unwrap();
+        session.receive(message.to_string().as_bytes(), &Sender::default()).unwrap();
     }
 
     /// A session that its client has begun.

@@ -8,7 +8,7 @@ use rmcp::model::{ClientRequest, ErrorCode, RequestId};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::server::{IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage};
+use crate::server::{IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage, RequestSource};
 
 use super::{
     event_stream::{self, StreamKind},
@@ -46,6 +46,7 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
         reservation: post.reservation.clone(),
         cancel,
         access: post.sender.access.clone(),
+        source: RequestSource { session: None, address: post.sender.address, bytes: post.bytes },
     };
     handler.begin(incoming, move |answer| match sender.try_send(answer) {
         Ok(()) => {}
@@ -79,8 +80,9 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
 
 /// The status of an answer (basic/transports); `None` for another message.
 fn status(message: &OutgoingMessage, is_complete: bool) -> Option<StatusCode> {
-    let OutgoingKind::Answer { error, .. } = &message.kind else { return None };
+    let OutgoingKind::Answer { error, is_unavailable, .. } = &message.kind else { return None };
     Some(match *error {
+        _ if *is_unavailable => StatusCode::SERVICE_UNAVAILABLE,
         Some(
             ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
             | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY

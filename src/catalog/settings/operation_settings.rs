@@ -1,0 +1,71 @@
+//! Checks the keys `admin` and `audit` of a manifest.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use crate::catalog::settings::http_settings::parse_address;
+use crate::compile::Compiler;
+use crate::diagnostic::{Code, Span};
+use crate::files::expand_home;
+use crate::load::LoadedPack;
+use crate::manifest::{self, AuditLevel};
+
+/// What an operator sees of a server.
+#[derive(Debug, Clone, Default)]
+pub struct OperationSettings {
+    /// Where metrics and readiness are served.
+    pub admin: Option<SocketAddr>,
+    pub audit: Option<AuditSettings>,
+    /// Locations of the two keys, or of the map that should hold them.
+    key_spans: Vec<(&'static str, Span)>,
+}
+
+/// Where requests are recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditSettings {
+    pub file: PathBuf,
+    pub level: AuditLevel,
+    /// Whether nothing is done that cannot be recorded.
+    pub required: bool,
+}
+
+impl OperationSettings {
+    /// The location of `admin` or `audit`.
+    pub fn key_span(&self, key: &str) -> Option<Span> {
+        self.key_spans.iter().find(|(known, _)| *known == key).map(|(_, span)| *span)
+    }
+}
+
+/// Checks `admin` and `audit`. What is wrong is reported.
+pub(in crate::catalog) fn operation_settings(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> OperationSettings {
+    let manifest = &pack.manifest;
+    let admin = manifest.admin.as_ref().and_then(|admin| {
+        let Some(listen) = &admin.listen else {
+            compiler.error(Code::MissingKey, admin.location, "missing `listen`").help("such as `127.0.0.1:9464`");
+            return None;
+        };
+        let address = parse_address(listen, compiler)?;
+        if !address.ip().is_loopback() {
+            let message = format!("`{address}` is reachable from other machines, and needs no token");
+            compiler
+                .warning(Code::Unsafe, listen.location, message)
+                .help("listen on `127.0.0.1`, or let a firewall keep others out");
+        }
+        Some(address)
+    });
+    let audit = manifest.audit.as_ref().and_then(|audit| {
+        let settings = audit_settings(audit, pack);
+        if settings.is_none() {
+            compiler.error(Code::MissingKey, audit.location, "missing `file`").help("such as `audit.jsonl`");
+        }
+        settings
+    });
+    let key_spans = ["admin", "audit"].map(|key| (key, compiler.key_location(pack.at, key).span()));
+    OperationSettings { admin, audit, key_spans: key_spans.into() }
+}
+
+fn audit_settings(audit: &manifest::Audit, pack: &LoadedPack) -> Option<AuditSettings> {
+    let file = audit.file.as_ref().filter(|file| !file.is_empty())?;
+    let file = pack.pack.folder.path().join(expand_home(Path::new(file.as_str())));
+    Some(AuditSettings { file, level: audit.level.unwrap_or_default(), required: audit.required })
+}

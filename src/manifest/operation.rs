@@ -1,0 +1,44 @@
+//! `admin` and `audit`: what an operator sees of a running server.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::yaml::Spanned;
+
+/// A listener for operators: `GET /metrics` in the text format of Prometheus, `/livez`, `/readyz` and `/readyz?verbose`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Admin {
+    /// The address and port, such as `127.0.0.1:9464`. There is no token: with another address than one of this machine, a
+    /// firewall must keep others out. A change needs a restart.
+    #[schemars(with = "String", extend("x-required" = true))]
+    pub listen: Option<Spanned<String>>,
+}
+
+/// A file with one line of JSON for each request. A change needs a restart.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Audit {
+    /// The file, relative to this one: `/var/log/folio/audit.jsonl`. It is created readable by its owner alone, is only ever
+    /// appended to, and is created again when it was moved or removed.
+    #[schemars(with = "String", extend("x-required" = true))]
+    pub file: Option<Spanned<String>>,
+    /// How much of a request is written. The default is `metadata`. Secrets are masked.
+    pub level: Option<AuditLevel>,
+    /// Whether a request may only be done once a line about it is in the file: what cannot be written is refused. Without it
+    /// lines that cannot be written are lost, and counted.
+    pub required: bool,
+}
+
+/// How much of a request is written to `audit`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AuditLevel {
+    /// Who asked for what, and how it ended.
+    #[default]
+    Metadata,
+    /// The arguments too.
+    Arguments,
+    /// The arguments and the result.
+    All,
+}

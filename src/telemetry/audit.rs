@@ -1,0 +1,185 @@
+//! The audit file: one line of JSON for each request.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::audit_file::AuditFile;
+use super::observer::{
+    ClientName, HttpRefusal, Outcome, RecordParts, RequestIdRef, RequestObserver, RequestRecord, StartedRecord,
+};
+use crate::budget::block_if_large_with_secrets;
+use crate::catalog::AuditSettings;
+use crate::identity::Identity;
+use crate::manifest::AuditLevel;
+use crate::redact::Redactors;
+
+/// Writes a line for each request.
+pub struct Audit {
+    file: AuditFile,
+    level: AuditLevel,
+    is_required: bool,
+    redactors: Redactors,
+}
+
+/// A line.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AuditLine<'a> {
+    time: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<RequestIdRef<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<&'a str>,
+    caller: Option<AuditCaller<'a>>,
+    client: Option<&'a ClientName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<&'a str>,
+    method: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<&'a str>,
+    outcome: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    missing_scopes: &'a [String],
+    ms: f64,
+    bytes_in: u64,
+    bytes_out: u64,
+    manifest: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a RawValue>,
+}
+
+/// Who sent a request.
+#[derive(Serialize)]
+struct AuditCaller<'a> {
+    issuer: &'a str,
+    id: &'a str,
+}
+
+impl<'a> AuditCaller<'a> {
+    fn new(identity: &'a Identity) -> AuditCaller<'a> {
+        AuditCaller { issuer: &identity.issuer, id: &identity.id }
+    }
+}
+
+impl Audit {
+    /// Opens the file, and begins to write.
+    ///
+    /// # Errors
+    /// It cannot be written to, where it must be.
+    pub fn start(settings: &AuditSettings, redactors: &Redactors) -> std::io::Result<Audit> {
+        let AuditSettings { file, level, required } = settings;
+        let file = AuditFile::start(PathBuf::clone(file), *required)?;
+        Ok(Audit { file, level: *level, is_required: *required, redactors: redactors.clone() })
+    }
+
+    /// How many lines were lost.
+    pub fn lost(&self) -> u64 {
+        self.file.lost()
+    }
+
+    /// A line of JSON without secrets.
+    fn encode(&self, line: &AuditLine<'_>) -> Vec<u8> {
+        let mut json = serde_json::to_vec(line).unwrap_or_default();
+        if !self.redactors.is_empty() {
+            json = block_if_large_with_secrets(json.len() as u64, || self.redactors.redact_message(json));
+        }
+        json.push(b'\n');
+        json
+    }
+
+    fn request_line(&self, record: &RequestRecord<'_>, outcome: &str) -> Vec<u8> {
+        let level = self.level;
+        let sent = record.params.filter(|_| level != AuditLevel::Metadata);
+        self.encode(&AuditLine {
+            time: now(),
+            id: Some(record.id),
+            trace: record.trace,
+            caller: record.identity.map(AuditCaller::new),
+            client: record.client,
+            address: record.address.map(|address| address.to_string()),
+            session: record.session,
+            method: record.method.unwrap_or("unknown"),
+            entry: record.entry,
+            outcome,
+            code: record.error_code,
+            missing_scopes: record.missing_scopes,
+            ms: milliseconds(record.elapsed),
+            bytes_in: record.bytes_in,
+            bytes_out: record.bytes_out,
+            manifest: record.manifest,
+            arguments: sent.and_then(|params| ["arguments", "argument"].iter().find_map(|key| params.get(key))),
+            result: record.response.filter(|_| level == AuditLevel::All),
+            ..AuditLine::default()
+        })
+    }
+}
+
+impl RequestObserver for Audit {
+    fn parts(&self) -> RecordParts {
+        let level = self.level;
+        RecordParts {
+            client: true,
+            params: level != AuditLevel::Metadata,
+            response: level == AuditLevel::All,
+            start: self.is_required,
+        }
+    }
+
+    fn on_request_start(&self, record: &RequestRecord<'_>) -> StartedRecord {
+        let line = self.is_required.then(|| self.request_line(record, "started"))?;
+        Some(self.file.write_and_confirm(line))
+    }
+
+    fn on_request_end(&self, record: &RequestRecord<'_>) {
+        let outcome = match record.outcome {
+            Outcome::InputRequired => "inputRequired",
+            other => other.as_str(),
+        };
+        self.file.write(self.request_line(record, outcome));
+    }
+
+    fn on_http_refusal(&self, refusal: &HttpRefusal<'_>) {
+        let line = self.encode(&AuditLine {
+            time: now(),
+            caller: refusal.identity.map(AuditCaller::new),
+            address: refusal.address.map(|address| address.to_string()),
+            session: refusal.session,
+            method: refusal.http_method,
+            entry: Some(refusal.path),
+            outcome: Outcome::Refused.as_str(),
+            status: Some(refusal.status),
+            reason: Some(refusal.reason.as_str()),
+            missing_scopes: refusal.missing_scopes,
+            ms: milliseconds(refusal.elapsed),
+            manifest: refusal.manifest,
+            ..AuditLine::default()
+        });
+        self.file.write(line);
+    }
+}
+
+/// The time in RFC 3339, in UTC.
+fn now() -> String {
+    format!("{:.3}", Timestamp::now())
+}
+
+/// To a microsecond: most requests take less than a millisecond.
+fn milliseconds(elapsed: Duration) -> f64 {
+    u32::try_from(elapsed.as_micros())
+        .map_or_else(|_| elapsed.as_secs_f64() * 1000.0, |micros| f64::from(micros) / 1000.0)
+}

@@ -1,0 +1,261 @@
+//! A file of lines that a thread of its own writes, so that no request waits for a disk.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
+
+/// How many lines may wait for the thread, and how many bytes.
+const MAX_WAITING_LINES: usize = 8192;
+const MAX_WAITING_BYTES: usize = 64 << 20;
+
+/// How long the last lines may take when the server ends.
+const END_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// How often at most the log says that lines are lost.
+const LOSS_WARNING_INTERVAL: Duration = Duration::from_secs(10);
+
+/// A file that is written by a thread, which ends with it.
+pub(super) struct AuditFile {
+    sender: SyncSender<Job>,
+    state: Arc<WriterState>,
+}
+
+#[derive(Default)]
+struct WriterState {
+    lost: AtomicU64,
+    waiting_bytes: AtomicUsize,
+}
+
+/// What the thread is to do.
+enum Job {
+    /// Write a line, and say whether that was done.
+    Write(Vec<u8>, Option<oneshot::Sender<bool>>),
+    /// Say that all before is done.
+    Flush(SyncSender<()>),
+}
+
+impl AuditFile {
+    /// Starts to write to the file at a path.
+    ///
+    /// # Errors
+    /// It must be open and cannot be opened, or there is no thread.
+    pub(super) fn start(path: PathBuf, must_open: bool) -> io::Result<AuditFile> {
+        let mut writer = LineWriter { path, open: None };
+        let opened = writer.reopen_if_moved().map(drop);
+        if let Err(error) = opened {
+            if must_open {
+                return Err(error);
+            }
+            let path = writer.path.display();
+            tracing::warn!(target: "folio::audit", "cannot open `{path}`: {error}; no request is recorded");
+        }
+        let (sender, jobs) = sync_channel(MAX_WAITING_LINES);
+        let state = Arc::<WriterState>::default();
+        let of_thread = state.clone();
+        thread::Builder::new()
+            .name("folio-audit".to_owned())
+            .spawn(move || write_lines(&mut writer, &jobs, &of_thread))?;
+        Ok(AuditFile { sender, state })
+    }
+
+    /// Writes a line soon. It is lost if too many wait.
+    pub(super) fn write(&self, line: Vec<u8>) {
+        if !self.enqueue(line, None) {
+            self.state.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Writes a line, and becomes true once it is written.
+    pub(super) fn write_and_confirm(&self, line: Vec<u8>) -> BoxFuture<'static, bool> {
+        let (confirm, confirmed) = oneshot::channel();
+        let is_enqueued = self.enqueue(line, Some(confirm));
+        Box::pin(async move { is_enqueued && confirmed.await.unwrap_or(false) })
+    }
+
+    pub(super) fn lost(&self) -> u64 {
+        self.state.lost.load(Ordering::Relaxed)
+    }
+
+    /// Waits until what waits is written, or so long.
+    pub(super) fn flush(&self, within: Duration) {
+        let (done, wait) = sync_channel(1);
+        if self.sender.try_send(Job::Flush(done)).is_ok() {
+            let _ = wait.recv_timeout(within);
+        }
+    }
+
+    fn enqueue(&self, line: Vec<u8>, confirm: Option<oneshot::Sender<bool>>) -> bool {
+        let bytes = line.len();
+        let waiting = self.state.waiting_bytes.fetch_add(bytes, Ordering::AcqRel);
+        let is_enqueued = waiting.saturating_add(bytes) <= MAX_WAITING_BYTES
+            && match self.sender.try_send(Job::Write(line, confirm)) {
+                Ok(()) => true,
+                Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => false,
+            };
+        if !is_enqueued {
+            self.state.waiting_bytes.fetch_sub(bytes, Ordering::AcqRel);
+        }
+        is_enqueued
+    }
+}
+
+impl Drop for AuditFile {
+    fn drop(&mut self) {
+        self.flush(END_TIMEOUT);
+    }
+}
+
+/// Writes what comes, until nobody can send any more.
+fn write_lines(writer: &mut LineWriter, jobs: &Receiver<Job>, state: &WriterState) {
+    let mut losses = LossWarnings::default();
+    while let Ok(job) = jobs.recv() {
+        let (line, confirm) = match job {
+            Job::Write(line, confirm) => (line, confirm),
+            Job::Flush(done) => {
+                let _ = done.send(());
+                continue;
+            }
+        };
+        let written = writer.write(&line);
+        state.waiting_bytes.fetch_sub(line.len(), Ordering::AcqRel);
+        if let Err(error) = &written {
+            // A line that somebody waits for is not lost: its request is refused.
+            if confirm.is_none() {
+                state.lost.fetch_add(1, Ordering::Relaxed);
+            }
+            losses.warn(&format!("cannot write to `{}`: {error}", writer.path.display()));
+        } else {
+            losses.warn_of_queue(state.lost.load(Ordering::Relaxed));
+        }
+        if let Some(confirm) = confirm {
+            let _ = confirm.send(written.is_ok());
+        }
+    }
+}
+
+/// What the log says of lost lines, and how often.
+#[derive(Default)]
+struct LossWarnings {
+    warned_at: Option<Instant>,
+    reported: u64,
+}
+
+impl LossWarnings {
+    fn warn(&mut self, message: &str) {
+        if self.warned_at.is_none_or(|at| at.elapsed() >= LOSS_WARNING_INTERVAL) {
+            self.warned_at = Some(Instant::now());
+            tracing::error!(target: "folio::audit", "{message}");
+        }
+    }
+
+    /// Says how many lines there was no room for, or that could not be written earlier.
+    fn warn_of_queue(&mut self, lost: u64) {
+        if lost > self.reported && self.warned_at.is_none_or(|at| at.elapsed() >= LOSS_WARNING_INTERVAL) {
+            self.warn(&format!("{} lines were lost", lost - self.reported));
+            self.reported = lost;
+        }
+    }
+}
+
+/// Writes whole lines to the file that a path names at the moment.
+struct LineWriter {
+    path: PathBuf,
+    open: Option<File>,
+}
+
+impl LineWriter {
+    /// Writes a line, whole or not at all.
+    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        let file = self.reopen_if_moved()?;
+        let written = file.write(line)?;
+        if written == line.len() {
+            return Ok(());
+        }
+        // The disk is full, or a signal came. What is missing follows, or else the beginning goes too.
+        let rest = line.get(written..).unwrap_or_default();
+        file.write_all(rest).inspect_err(|_| {
+            if let Ok(length) = file.metadata().map(|metadata| metadata.len()) {
+                let _ = file.set_len(length.saturating_sub(written as u64));
+            }
+        })
+    }
+
+    /// The file, which is opened again if its path names another one by now, or none.
+    fn reopen_if_moved(&mut self) -> io::Result<&mut File> {
+        let is_same = |open: &File| {
+            let (Ok(open), Ok(there)) = (open.metadata(), std::fs::metadata(&self.path)) else { return false };
+            identity(&open) == identity(&there)
+        };
+        let file = match self.open.take().filter(is_same) {
+            Some(open) => open,
+            None => open(&self.path)?,
+        };
+        Ok(self.open.insert(file))
+    }
+}
+
+fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+/// Opens a file to append to. A pipe that nobody reads is no reason to wait.
+fn open(path: &std::path::Path) -> io::Result<File> {
+    let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
+    OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn text(path: &std::path::Path) -> String {
+        std::fs::read_to_string(path).unwrap_or_default()
+    }
+
+    #[tokio::test]
+    async fn lines_follow_the_path_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, moved) = (folder.path().join("audit"), folder.path().join("audit.1"));
+        let file = AuditFile::start(path.clone(), true).unwrap();
+        assert!(file.write_and_confirm(b"one\n".to_vec()).await);
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        std::fs::rename(&path, &moved).unwrap();
+        assert!(file.write_and_confirm(b"two\n".to_vec()).await);
+        std::fs::remove_file(&path).unwrap();
+        file.write(b"three\n".to_vec());
+        file.flush(Duration::from_secs(5));
+        assert_eq!((text(&moved), text(&path), file.lost()), ("one\n".into(), "three\n".into(), 0));
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_written_is_counted_or_told() {
+        let file = AuditFile::start("/dev/full".into(), true).unwrap();
+        file.write(b"one\n".to_vec());
+        assert!(!file.write_and_confirm(b"two\n".to_vec()).await);
+        assert_eq!(file.lost(), 1);
+        assert!(AuditFile::start("/no/such/folder/audit".into(), true).is_err());
+        assert!(AuditFile::start("/no/such/folder/audit".into(), false).is_ok());
+    }
+
+    #[test]
+    fn what_waits_is_bounded_in_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = AuditFile::start(folder.path().join("audit"), true).unwrap();
+        file.write(vec![b'x'; MAX_WAITING_BYTES + 1]);
+        assert_eq!(file.lost(), 1);
+        file.write(b"short\n".to_vec());
+        file.flush(Duration::from_secs(5));
+        assert_eq!(file.lost(), 1);
+        assert_eq!(text(&folder.path().join("audit")), "short\n");
+    }
+}
