@@ -1,16 +1,16 @@
 //! Logs each call: its arguments at `debug`, and at its end how it ended, after how long and why.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use tracing::Level;
 
 use crate::catalog::{
-    Catalog,
     listing::Object,
     result::call_result::{PromptResult, ResourceResult, ResultBlock, ToolResult},
     result::refusal::{CallError, RefusalKind},
 };
 use crate::diagnostic::truncate;
+use crate::redact::Redactor;
 
 /// How much of a reason is logged.
 const MAX_REASON_CHARS: usize = 300;
@@ -44,7 +44,7 @@ impl CallTarget<'_> {
 /// A call that is logged when it ends; if it is dropped before, as cancelled.
 pub(crate) struct CallLog<'a> {
     target: CallTarget<'a>,
-    catalog: &'a Catalog,
+    redactor: Arc<Redactor>,
     /// `None` if calls are not logged, or this one has been.
     started: Option<Instant>,
 }
@@ -83,9 +83,9 @@ impl LoggedResult for PromptResult {}
 impl LoggedResult for ResourceResult {}
 
 impl<'a> CallLog<'a> {
-    pub(crate) fn start(target: CallTarget<'a>, arguments: Option<&Object>, catalog: &'a Catalog) -> CallLog<'a> {
+    pub(crate) fn start(target: CallTarget<'a>, arguments: Option<&Object>, redactor: &Arc<Redactor>) -> CallLog<'a> {
         let is_logged = tracing::enabled!(target: "folio::call", Level::WARN);
-        let log = CallLog { target, catalog, started: is_logged.then(Instant::now) };
+        let log = CallLog { target, redactor: redactor.clone(), started: is_logged.then(Instant::now) };
         if tracing::enabled!(target: "folio::call", Level::DEBUG) {
             log.write_arguments(arguments);
         }
@@ -95,7 +95,7 @@ impl<'a> CallLog<'a> {
     fn write_arguments(&self, arguments: Option<&Object>) {
         let json = arguments.and_then(|arguments| serde_json::to_string(arguments).ok());
         // A secret is found before the text is cut.
-        let redacted = self.catalog.redactor().redact_text(json.as_deref().unwrap_or("{}")).into_owned();
+        let redacted = self.redactor.redact_text(json.as_deref().unwrap_or("{}")).into_owned();
         let (call, arguments) = (self.target.command(), truncate(&redacted, MAX_ARGUMENTS_CHARS));
         tracing::debug!(target: "folio::call", "{call} with {arguments}");
     }
@@ -124,7 +124,7 @@ impl<'a> CallLog<'a> {
     }
 
     fn failed(&self, reason: &str) -> CallEnd {
-        let reason = first_line(&self.catalog.redactor().redact_text(reason));
+        let reason = first_line(&self.redactor.redact_text(reason));
         CallEnd { outcome: "failed", reason: Some(reason) }
     }
 

@@ -20,7 +20,7 @@ use super::{
     outgoing::OutgoingMessage,
     prompts,
     protocol_version::{PROTOCOL_VERSIONS, stated_version},
-    request::{IncomingRequest, McpRequest},
+    request::{IncomingRequest, McpRequest, request_redactor},
     resources, session, skills,
     snapshot::ResultNotes,
     subscription, tasks, tools, untyped_request, version_keys,
@@ -44,7 +44,7 @@ impl ConnectionHandler {
             return;
         }
         let begins_now = self.begins_now(&incoming);
-        let IncomingRequest { id, request: mut message, reservation, cancel, access } = incoming;
+        let IncomingRequest { id, request: mut message, reservation, cancel, access, secrets } = incoming;
         let meta = message.extensions_mut().remove::<RequestMetaObject>().unwrap_or_default();
         let snapshot = self.shared_server.snapshot();
         let newest = stated_version(&meta).is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
@@ -55,7 +55,20 @@ impl ConnectionHandler {
         };
         let (id_of_answer, session) = (id.clone(), self.session.clone());
         // What changes later does not matter to it.
-        let request = McpRequest { id, meta, cancel, reservation, access, snapshot, version, capabilities, session };
+        let redactor = request_redactor(snapshot.catalog.redactor(), &secrets);
+        let request = McpRequest {
+            id,
+            meta,
+            cancel,
+            reservation,
+            access,
+            secrets,
+            redactor,
+            snapshot,
+            version,
+            capabilities,
+            session,
+        };
         let mut answer = AssertUnwindSafe(Box::pin(self.clone().answer(message, request))).catch_unwind();
         // What the task that reads may still do does not matter to the request.
         match if begins_now { unconstrained(&mut answer).now_or_never() } else { None } {
@@ -95,11 +108,12 @@ impl ConnectionHandler {
             _ => error,
         });
         observed.as_deref_mut().into_iter().for_each(|observed| observed.end(&outcome));
-        let McpRequest { id, reservation, .. } = request;
+        let McpRequest { id, reservation, secrets, redactor, .. } = request;
         let answer = match outcome {
             Ok(result) => OutgoingMessage::result(id.clone(), &result),
             Err(error) => OutgoingMessage::error(Some(id.clone()), &error),
         };
+        let answer = if secrets.is_empty() { answer } else { answer.redact_with(&redactor) };
         let answer = answer.redact(self.shared_server.redactors());
         match reservation.try_resize(answer.bytes()) {
             Ok(()) => answer,

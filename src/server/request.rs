@@ -6,7 +6,8 @@ use rmcp::model::{ClientCapabilities, ClientRequest, Implementation, RequestId, 
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::Reservation;
-use crate::identity::AccessControl;
+use crate::identity::{AccessControl, CallerSecrets};
+use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
 
 use super::{capability::DeclaredCapabilities, session::Session, snapshot::CatalogSnapshot};
@@ -22,6 +23,13 @@ pub(crate) struct IncomingRequest {
     pub(crate) cancel: CancellationToken,
     /// Who sends it.
     pub(crate) access: AccessControl,
+    /// What came beside it, to act upstream as who sends it.
+    pub(crate) secrets: Arc<CallerSecrets>,
+}
+
+/// What finds the secrets of a catalog, and those that came beside a request.
+pub(super) fn request_redactor(of_catalog: &Arc<Redactor>, secrets: &CallerSecrets) -> Arc<Redactor> {
+    if secrets.is_empty() { of_catalog.clone() } else { Arc::new(of_catalog.with(secrets.values())) }
 }
 
 /// A request on its way to the answer, without the parameters of its method: all that is answered to it comes from one
@@ -33,6 +41,10 @@ pub(crate) struct McpRequest {
     pub(crate) reservation: Arc<Reservation>,
     /// Who sent it.
     pub(crate) access: AccessControl,
+    /// What came beside it, to act upstream as who sent it.
+    pub(crate) secrets: Arc<CallerSecrets>,
+    /// Finds the secrets of the catalog, and those that came beside the request.
+    pub(crate) redactor: Arc<Redactor>,
     pub(crate) snapshot: Arc<CatalogSnapshot>,
     /// The newest version with sessions where none has begun.
     pub(crate) version: SpecVersion,

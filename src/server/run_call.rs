@@ -86,7 +86,7 @@ impl ConnectionHandler {
         let has_heartbeat = entry_call.target.runs_actions && request.meta.get_progress_token().is_some();
         let is_plain = !request.snapshot.uses_client && !has_heartbeat && !entry_call.may_detach;
         if is_plain && entry_call.state.is_none() {
-            let log = CallLog::start(entry_call.target, entry_call.arguments.as_ref(), &request.snapshot.catalog);
+            let log = CallLog::start(entry_call.target, entry_call.arguments.as_ref(), &request.redactor);
             let outcome = self
                 .run(&request.cancel, call(entry_call.arguments, self.call_context(request, &request.cancel)))
                 .await;
@@ -115,7 +115,7 @@ impl ConnectionHandler {
                 Some(state) => Some(Arc::new(self.open_state(state, &binding())?)),
                 None => None,
             };
-            let log = CallLog::start(target, arguments.as_ref(), &request.snapshot.catalog);
+            let log = CallLog::start(target, arguments.as_ref(), &request.redactor);
             let answers = responses.map(|answers| answers.into_iter().collect());
             let client = Arc::new(RequestClient::new(self, request, answers));
             let run = |checkpoint| {

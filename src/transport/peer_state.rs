@@ -139,8 +139,9 @@ impl PeerState {
                 let cancel = CancellationToken::new();
                 let added = self.pending.add(&id, request.method(), reservation.clone(), cancel.clone());
                 added.map_err(|full| admission_error(&id, &full))?;
-                let access = AccessControl::default();
-                Some(HandlerMessage::Request(IncomingRequest { id, request, reservation, cancel, access }))
+                let (access, secrets) = (AccessControl::default(), Arc::default());
+                let request = IncomingRequest { id, request, reservation, cancel, access, secrets };
+                Some(HandlerMessage::Request(request))
             }
             Some(Incoming::Notification(notification)) => {
                 if let Some(id) = message::cancelled_request(&notification).filter(|id| self.pending.cancel(id)) {

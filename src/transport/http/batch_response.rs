@@ -10,13 +10,13 @@ use futures_util::{StreamExt, stream};
 
 use crate::{
     budget::block_if_large,
-    identity::AccessControl,
     transport::{batch, message::MessageError},
 };
 
 use super::{
     HttpServer,
     accept::Accepted,
+    authentication::Sender,
     event_channel::{Event, EventPayload},
     event_stream::{self, StreamKind},
     is_sessionless,
@@ -31,7 +31,7 @@ pub(super) async fn respond_to_batch(
     session: Option<Arc<HttpSession>>,
     bytes: &[u8],
     accepted: Accepted,
-    access: &AccessControl,
+    sender: &Sender,
 ) -> Result<Response, RefusedRequest> {
     block_if_large(bytes.len() as u64, || batch::parse_batch(bytes).map(drop)).map_err(RefusedRequest::bad_message)?;
     if is_sessionless(headers) || !headers.contains_key(SESSION_ID_HEADER) {
@@ -39,7 +39,7 @@ pub(super) async fn respond_to_batch(
         return Err(RefusedRequest::bad_message(MessageError::invalid_request(None, message)));
     }
     let session = session.ok_or_else(RefusedRequest::session_not_found)?;
-    let Some(mut reader) = session.receive(bytes, access).map_err(RefusedRequest::bad_message)? else {
+    let Some(mut reader) = session.receive(bytes, sender).map_err(RefusedRequest::bad_message)? else {
         return Ok(text_response(StatusCode::ACCEPTED, ""));
     };
     if !accepted.event_stream {

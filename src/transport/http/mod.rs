@@ -367,7 +367,7 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
     let redactors = http_server.shared_server.redactors();
     let mut response = answered.unwrap_or_else(|refused| refused.into_response(redactors));
     if let Some(origin) = origin {
-        add_cors_headers(response.headers_mut(), origin);
+        add_cors_headers(response.headers_mut(), origin, &catalog.http_settings().caller_headers);
     }
     response
 }
@@ -392,9 +392,13 @@ async fn answer_request(
         Ok(sender) => sender,
         Err(denial) => return Ok(http_server.authentication.denied_response(&denial, catalog)),
     };
+    let sender = match sender.with_secrets(request.headers(), catalog.http_settings()) {
+        Ok(sender) => sender,
+        Err(refused) => return Ok(refused),
+    };
     match (page, sse) {
         (Some(page), _) => Ok(page.event_stream(http_server, request.headers())),
-        (None, Some(paths)) => sse::handle_sse(http_server, paths, connection, request, sender.access).await,
+        (None, Some(paths)) => sse::handle_sse(http_server, paths, connection, request, sender).await,
         (None, None) => handle_mcp(http_server, connection, request, sender).await,
     }
 }

@@ -53,8 +53,7 @@ pub(super) async fn handle_post(
     let bytes = bytes_without_byte_order_mark(&bytes);
     if batch::is_batch(bytes) {
         let session = session.filter(|_| !is_sessionless(&parts.headers));
-        return batch_response::respond_to_batch(http_server, &parts.headers, session, bytes, accepted, &sender.access)
-            .await;
+        return batch_response::respond_to_batch(http_server, &parts.headers, session, bytes, accepted, &sender).await;
     }
     let read = block_if_large(bytes.len() as u64, || read_message(&normalize(bytes), &parts.headers, accepted));
     let Some(message) = read? else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
@@ -233,8 +232,7 @@ impl Post<'_> {
         message: Incoming,
         session: &Arc<HttpSession>,
     ) -> Result<Response, RefusedRequest> {
-        let received =
-            session.receive_payload(ReceivedPayload::new(message, self.reservation.clone()), &self.sender.access);
+        let received = session.receive_payload(ReceivedPayload::new(message, self.reservation.clone()), &self.sender);
         let Some(reader) = received.map_err(RefusedRequest::by_code)? else {
             return Ok(text_response(StatusCode::ACCEPTED, ""));
         };
@@ -252,7 +250,7 @@ impl Post<'_> {
             return Err(RefusedRequest::too_many_sessions(Some(id)));
         };
         let payload = ReceivedPayload::new(Incoming::Request(id, request), self.reservation.clone());
-        let reader = session.receive_payload(payload, &self.sender.access).map_err(RefusedRequest::by_code)?;
+        let reader = session.receive_payload(payload, &self.sender).map_err(RefusedRequest::by_code)?;
         let answer = match reader {
             Some(mut reader) => reader.next().await,
             None => None,

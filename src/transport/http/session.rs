@@ -28,6 +28,7 @@ use crate::{
 };
 
 use super::{
+    authentication::Sender,
     event_channel::{EventPayload, EventReader},
     liveness::Liveness,
     streams::SessionStreams,
@@ -170,9 +171,9 @@ impl HttpSession {
     pub(super) fn receive(
         self: &Arc<HttpSession>,
         bytes: &[u8],
-        access: &AccessControl,
+        sender: &Sender,
     ) -> Result<Option<EventReader>, MessageError> {
-        self.receive_payload(ReceivedPayload::parse(bytes, &self.caller)?, access)
+        self.receive_payload(ReceivedPayload::parse(bytes, &self.caller)?, sender)
     }
 
     /// The same of what is read already.
@@ -182,7 +183,7 @@ impl HttpSession {
     pub(super) fn receive_payload(
         self: &Arc<HttpSession>,
         payload: ReceivedPayload,
-        access: &AccessControl,
+        sender: &Sender,
     ) -> Result<Option<EventReader>, MessageError> {
         let mut state = self.state();
         state.record_activity();
@@ -214,7 +215,8 @@ impl HttpSession {
             match message {
                 HandlerMessage::Request(request) => {
                     let (session, reservation) = (self.clone(), request.reservation.clone());
-                    let request = IncomingRequest { access: access.clone(), ..request };
+                    let (access, secrets) = (sender.access.clone(), sender.secrets.clone());
+                    let request = IncomingRequest { access, secrets, ..request };
                     self.handler.begin(request, move |answer| session.answer(answer, reservation));
                 }
                 HandlerMessage::Answer(id, answer) => {
@@ -345,7 +347,7 @@ mod tests {
     }
 
     fn receive(session: &Arc<HttpSession>, message: Value) -> Option<EventReader> {
-        session.receive(message.to_string().as_bytes(), &AccessControl::default()).unwrap()
+        session.receive(message.to_string().as_bytes(), &Sender::default()).unwrap()
     }
 
     /// A call of a tool that runs until it is cancelled.

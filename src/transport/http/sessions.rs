@@ -178,11 +178,12 @@ async fn sleep_until_due(due: Option<Instant>) {
 mod tests {
     use serde_json::{Value, json};
 
+    use super::super::authentication::Sender;
     use super::*;
     use crate::server::testing::{TEST_MANIFEST, shared_server};
 
     fn receive(session: &Arc<HttpSession>, message: Value) {
-        session.receive(message.to_string().as_bytes(), &AccessControl::default()).unwrap();
+        session.receive(message.to_string().as_bytes(), &Sender::default()).unwrap();
     }
 
     /// A session that its client has begun.

@@ -45,6 +45,7 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
         reservation: post.reservation.clone(),
         cancel,
         access: post.sender.access.clone(),
+        secrets: post.sender.secrets.clone(),
     };
     handler.begin(incoming, move |answer| match sender.try_send(answer) {
         Ok(()) => {}

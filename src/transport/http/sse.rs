@@ -15,6 +15,7 @@ use crate::identity::AccessControl;
 
 use super::{
     HttpServer,
+    authentication::Sender,
     connection::HttpConnection,
     event_stream::{self, StreamKind},
     post::read_admitted,
@@ -55,12 +56,12 @@ pub(super) async fn handle_sse(
     paths: &SsePaths,
     connection: &HttpConnection,
     request: Request,
-    access: AccessControl,
+    sender: Sender,
 ) -> Result<Response, RefusedRequest> {
     let is_stream = request.uri().path() == paths.stream;
     match *request.method() {
-        Method::GET if is_stream => open_stream(http_server, paths, request.headers(), access),
-        Method::POST if !is_stream => handle_post(http_server, connection, request, access).await,
+        Method::GET if is_stream => open_stream(http_server, paths, request.headers(), sender.access),
+        Method::POST if !is_stream => handle_post(http_server, connection, request, &sender).await,
         _ => Ok(method_not_allowed(if is_stream { "GET" } else { "POST" })),
     }
 }
@@ -110,10 +111,10 @@ async fn handle_post(
     http_server: &HttpServer,
     connection: &HttpConnection,
     request: Request,
-    access: AccessControl,
+    sender: &Sender,
 ) -> Result<Response, RefusedRequest> {
     let session = session_id_from_query(request.uri().query().unwrap_or_default());
-    let Some(session) = session.and_then(|id| http_server.sessions.find(id, true, &access)) else {
+    let Some(session) = session.and_then(|id| http_server.sessions.find(id, true, &sender.access)) else {
         return Ok(text_response(StatusCode::NOT_FOUND, "session not found: its stream is closed\n"));
     };
     let (parts, body) = request.into_parts();
@@ -122,7 +123,7 @@ async fn handle_post(
     }
     let (bytes, _reservation) = read_admitted(body, connection, session.caller()).await?;
     // The sender gets the error of an invalid message.
-    session.receive(&bytes, &access).map_err(RefusedRequest::bad_message)?;
+    session.receive(&bytes, sender).map_err(RefusedRequest::bad_message)?;
     Ok(text_response(StatusCode::ACCEPTED, "Accepted"))
 }
 
