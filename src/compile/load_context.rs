@@ -60,6 +60,8 @@ pub struct LoadContext {
     pub locked_entry_counts: HashMap<String, EntryCount>,
     /// Whether the served manifest says who calls over HTTP, so that `scopes`, `roles` and `permit` apply there.
     pub has_auth: bool,
+    /// The headers that clients send for templates of the served manifest, in lower case.
+    pub caller_headers: BTreeSet<String>,
     /// Whether the source of an own pack is not valid, so that it is not known which pack is meant.
     pub has_invalid_source: bool,
     /// Texts that are read instead of files.
@@ -117,6 +119,7 @@ impl LoadContext {
             import_count: _,
             locked_entry_counts: _,
             has_auth: _,
+            caller_headers: _,
             // It has a diagnostic.
             has_invalid_source: _,
             dependencies: LoadDependencies { files, folders, workspace },

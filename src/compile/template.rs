@@ -1,14 +1,18 @@
 //! Compiles templates for their slots, and checks that secrets do not leak.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
-use super::{Compiler, ShellVariableContext};
+use super::{Compiler, Grants, ShellVariableContext};
 use crate::diagnostic::{Code, Diagnostic, Severity, Span, quote_names};
 use crate::template::{
     AlteredValue, ComparedValues, JsonSlot, OutputPiece, RenderError, Scope, Slot, Template, TemplateError,
     TemplateSpan, TextSlot, WholeOutcome, is_helper_without_arguments, output_pieces,
 };
 use crate::yaml::{Location, Spanned, pointer};
+
+const CALLER_HEADER_HELP: &str = "use it in `headers`, `auth`, `query`, `form`, `json` or `body` of an `http` request to a host that the manifest names";
 
 /// Who can read the output of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,9 +21,11 @@ pub enum Exposure {
     Client,
     /// Other users of the machine, on the command line of a program: a secret is a warning.
     CommandLine,
-    /// The request, program or body that it is for.
+    /// The program, body or file that it is for.
     Private,
-    /// The same, as a credential: its variables must be secret, or what uses them elsewhere would show it.
+    /// An HTTP request, whose host an action checks.
+    Request,
+    /// The same request, as a credential: its variables must be secret, or what uses them elsewhere would show it.
     Credential,
     /// The value of a variable of a pack, which is secret if it contains a secret.
     Variable,
@@ -176,6 +182,13 @@ impl Compiler<'_> {
         if exposure == Exposure::Credential {
             reads.iter().for_each(|path| self.check_is_secret(path, at));
         }
+        if !matches!(exposure, Exposure::Request | Exposure::Credential)
+            && let Some(header) = self.find_caller_header(reads)
+        {
+            self.error(Code::Secret, at, format!("{header} may only stand in requests")).help(CALLER_HEADER_HELP);
+            return;
+        }
+        self.check_whole_caller(reads, at);
         let Some(secret) = self.find_secret(reads) else { return };
         let (severity, message, help) = match exposure {
             Exposure::Client => (
@@ -188,7 +201,7 @@ impl Compiler<'_> {
                 format!("{secret} is exposed to other users of the machine, who can read command lines"),
                 "pass it in `env` or `stdin`",
             ),
-            Exposure::Private | Exposure::Credential | Exposure::Variable => return,
+            Exposure::Private | Exposure::Request | Exposure::Credential | Exposure::Variable => return,
         };
         self.load_context.report.add(severity, Code::Secret, at, message).help(help);
     }
@@ -227,7 +240,33 @@ impl Compiler<'_> {
 
     /// The secret that a template reads, for messages.
     pub fn find_secret(&self, reads: &[Vec<String>]) -> Option<String> {
-        self.pack.env.find_secret(reads)
+        self.pack.env.find_secret(reads).or_else(|| self.find_caller_header(reads))
+    }
+
+    /// The header of the caller's client that a template reads, for messages.
+    pub fn find_caller_header(&self, reads: &[Vec<String>]) -> Option<String> {
+        let path = reads.iter().find(|path| self.scope_shape.is_of_caller_headers(path))?;
+        Some(match path.get(2) {
+            Some(name) => format!("the caller's header `{name}`"),
+            None => "`caller.headers`".to_owned(),
+        })
+    }
+
+    /// Refuses `caller` as a whole beside its headers, as it is null for nobody, and they are there all the same.
+    fn check_whole_caller(&mut self, reads: &[Vec<String>], at: Location) {
+        let is_whole = |path: &Vec<String>| path.len() == 1 && self.scope_shape.is_of_caller(path);
+        if reads.iter().any(is_whole) && self.find_caller_header(reads).is_some() {
+            self.error(Code::Conflict, at, "`caller` as a whole cannot stand beside `caller.headers`")
+                .help("write the field that is meant, such as `caller.id`");
+        }
+    }
+
+    /// The headers that templates see of the caller's client: an imported pack sees none.
+    pub fn caller_headers(&self) -> BTreeSet<String> {
+        match self.pack.grants {
+            Grants::All => self.load_context.caller_headers.clone(),
+            Grants::Only(_) => BTreeSet::new(),
+        }
     }
 
     /// Compiles a JSON value whose strings are templates.

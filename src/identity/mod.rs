@@ -1,6 +1,7 @@
 //! Who calls, as a verified token says.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -63,6 +64,35 @@ impl Identity {
     /// What templates see as `caller`.
     pub fn to_value(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+/// What a client sends beside its requests, for the server to act upstream as its caller. It is secret.
+#[derive(Clone, Default)]
+pub struct CallerSecrets {
+    /// The values of the headers that the manifest declares, by their names in lower case: an object.
+    pub headers: Value,
+    /// The token of the caller, where the manifest exchanges it and an issuer issued it.
+    pub token: Option<String>,
+}
+
+impl CallerSecrets {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values().next().is_none()
+    }
+
+    /// What must not be seen in any output.
+    pub fn values(&self) -> impl Iterator<Item = &str> {
+        let headers = self.headers.as_object().into_iter().flat_map(Map::values).filter_map(Value::as_str);
+        headers.chain(self.token.as_deref())
+    }
+}
+
+/// Nothing that logs one shows what is in it.
+impl fmt::Debug for CallerSecrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallerSecrets").finish_non_exhaustive()
     }
 }
 

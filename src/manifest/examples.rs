@@ -13,6 +13,10 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("connections.*", "api: { url: \"https://api.example\" }"),
     ("content", "content: [{ text: \"{{result}}\" }]"),
     ("env", "env: { TOKEN: { secret: true } }"),
+    (
+        "exchange",
+        "exchange: { tokenUrl: \"https://login.example/token\", clientId: desk, clientSecret: \"{{env.SECRET}}\" }",
+    ),
     ("exec", "exec: [git, log]"),
     ("expect", "expect: [404]"),
     ("file", "file: { read: notes.md, in: notes }"),

@@ -31,6 +31,10 @@ pub struct Http {
     pub public_url: Option<Spanned<String>>,
     /// Who may call, by OAuth 2 access tokens: `{ issuer: "https://id.example", scopes: [desk.use] }`.
     pub auth: Option<Spanned<HttpAuth>>,
+    /// Headers that clients send with what the server needs upstream of its caller, such as `[X-Desk-Key]`:
+    /// `{{caller.headers.x-desk-key}}` is its value. It is secret, and can stand in requests only, to hosts that the manifest
+    /// names.
+    pub caller_headers: Option<Vec<Spanned<String>>>,
     /// Whether to serve HTTP+SSE of 2024-11-05 too, for old clients, at `sse` and `messages` next to `path`. A change needs
     /// a restart.
     pub sse: Option<bool>,

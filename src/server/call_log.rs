@@ -8,12 +8,12 @@ use rmcp::model::Implementation;
 use tracing::Level;
 
 use crate::catalog::{
-    Catalog,
     listing::Object,
     result::call_result::{PromptResult, ResourceResult, ResultBlock, ToolResult},
     result::refusal::{CallError, RefusalKind},
 };
 use crate::diagnostic::truncate;
+use crate::redact::Redactor;
 
 use super::request::{McpRequest, RequestSource};
 
@@ -60,7 +60,7 @@ pub(crate) struct CallLog<'a> {
 pub(crate) enum CallSender<'a> {
     Request(&'a McpRequest),
     /// The request is answered already.
-    Task(&'a Catalog, SentBy),
+    Task(&'a Redactor, SentBy),
 }
 
 /// Who sent a request.
@@ -83,10 +83,11 @@ impl SentBy {
 }
 
 impl CallSender<'_> {
-    fn catalog(&self) -> &Catalog {
+    /// Hides the secrets of the catalog, and those that came with the request.
+    fn redactor(&self) -> &Redactor {
         match self {
-            CallSender::Request(request) => &request.snapshot.catalog,
-            CallSender::Task(catalog, _) => catalog,
+            CallSender::Request(request) => &request.redactor,
+            CallSender::Task(redactor, _) => redactor,
         }
     }
 
@@ -144,7 +145,7 @@ impl<'a> CallLog<'a> {
     fn write_arguments(&self, arguments: Option<&Object>) {
         let json = arguments.and_then(|arguments| serde_json::to_string(arguments).ok());
         // A secret is found before the text is cut.
-        let redacted = self.sender.catalog().redactor().redact_text(json.as_deref().unwrap_or("{}")).into_owned();
+        let redacted = self.sender.redactor().redact_text(json.as_deref().unwrap_or("{}")).into_owned();
         let (call, arguments) = (self.target.command(), truncate(&redacted, MAX_ARGUMENTS_CHARS));
         tracing::debug!(target: "folio::call", "{call} with {arguments}");
     }
@@ -173,7 +174,7 @@ impl<'a> CallLog<'a> {
     }
 
     fn failed(&self, reason: &str) -> CallEnd {
-        let reason = first_line(&self.sender.catalog().redactor().redact_text(reason));
+        let reason = first_line(&self.sender.redactor().redact_text(reason));
         CallEnd { outcome: "failed", reason: Some(reason) }
     }
 

@@ -21,7 +21,7 @@ use super::{
     outgoing::OutgoingMessage,
     prompts,
     protocol_version::{PROTOCOL_VERSIONS, stated_version},
-    request::{IncomingRequest, McpRequest},
+    request::{IncomingRequest, McpRequest, request_redactor},
     resources, session, skills,
     snapshot::ResultNotes,
     subscription, tasks, tools, untyped_request, version_keys,
@@ -45,7 +45,7 @@ impl ConnectionHandler {
             return;
         }
         let begins_now = self.begins_now(&incoming);
-        let IncomingRequest { id, request: mut message, reservation, cancel, access, source } = incoming;
+        let IncomingRequest { id, request: mut message, reservation, cancel, access, source, secrets } = incoming;
         let meta = message.extensions_mut().remove::<RequestMetaObject>().unwrap_or_default();
         let snapshot = self.shared_server.snapshot();
         let newest = stated_version(&meta).is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
@@ -57,6 +57,7 @@ impl ConnectionHandler {
         let (id_of_answer, session) = (id.clone(), self.session.clone());
         // What changes later does not matter to it.
         let access = snapshot.catalog.access_of(access);
+        let redactor = request_redactor(snapshot.catalog.redactor(), &secrets);
         let end_note = EndNote::default();
         let request = McpRequest {
             id,
@@ -64,6 +65,8 @@ impl ConnectionHandler {
             cancel,
             reservation,
             access,
+            secrets,
+            redactor,
             snapshot,
             version,
             capabilities,
@@ -115,11 +118,12 @@ impl ConnectionHandler {
             _ => error,
         });
         observed.iter_mut().for_each(|observed| observed.end(&outcome, &request));
-        let McpRequest { id, reservation, .. } = request;
+        let McpRequest { id, reservation, secrets, redactor, .. } = request;
         let answer = match outcome {
             Ok(result) => OutgoingMessage::result(id.clone(), &result),
             Err(error) => OutgoingMessage::error(Some(id.clone()), &error),
         };
+        let answer = if secrets.is_empty() { answer } else { answer.redact_with(&redactor) };
         let answer = answer.redact(self.shared_server.redactors());
         observed.iter_mut().for_each(|observed| observed.set_bytes_out(answer.bytes()));
         match reservation.try_resize(answer.bytes()) {

@@ -68,7 +68,7 @@ use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
 use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
 use crate::telemetry::{ClientName, Limit};
-use crate::world::{ActionReport, ReportingWorld, TraceContext, World};
+use crate::world::{ActionReport, RedactingWorld, ReportingWorld, TraceContext, World};
 
 use self::{
     client_rate_limit::{ClientRateLimiter, RequestCost},
@@ -142,9 +142,13 @@ impl ConnectionHandler {
         let trace = TraceContext::new(meta_text("traceparent"))
             .with_tracestate(meta_text("tracestate").filter(|_| propagation.tracestate))
             .with_baggage(meta_text("baggage").filter(|_| propagation.baggage));
-        let world = trace.wrap(log_actions(served.catalog.redactor(), self.shared_server.world()));
+        let world = trace.wrap(log_actions(&request.redactor, self.shared_server.world()));
+        let world = match request.secrets.is_empty() {
+            true => world,
+            false => RedactingWorld::wrap(&request.redactor, &world),
+        };
         let call = served.catalog.call_context(cancel.clone(), &world, request.reservation.clone());
-        CallContext { access: request.access.clone(), ..call }
+        CallContext { access: request.access.clone(), secrets: request.secrets.clone(), ..call }
     }
 
     /// Charges a request to the rate limit of its client, or returns how long to wait.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::budget::block_if_large_with_secrets;
-use crate::redact::Redactors;
+use crate::redact::{Redactor, Redactors};
 
 /// A message in its JSON.
 #[derive(Debug, Clone)]
@@ -136,6 +136,13 @@ impl OutgoingMessage {
             return self;
         }
         let json = block_if_large_with_secrets(self.bytes(), || redactors.redact_message(self.json.into()));
+        OutgoingMessage { json: json.into(), kind: self.kind }
+    }
+
+    /// The message without what `redactor` finds, as of one request.
+    #[must_use]
+    pub(crate) fn redact_with(self, redactor: &Redactor) -> OutgoingMessage {
+        let json = block_if_large_with_secrets(self.bytes(), || redactor.redact_message(self.json.into()));
         OutgoingMessage { json: json.into(), kind: self.kind }
     }
 

@@ -8,7 +8,8 @@ use rmcp::model::{ClientCapabilities, ClientRequest, ErrorData, Implementation, 
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::Reservation;
-use crate::identity::AccessControl;
+use crate::identity::{AccessControl, CallerSecrets};
+use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
 
 use super::{capability::DeclaredCapabilities, error, observer::EndNote, session::Session, snapshot::CatalogSnapshot};
@@ -24,8 +25,15 @@ pub(crate) struct IncomingRequest {
     pub(crate) cancel: CancellationToken,
     /// Who sends it.
     pub(crate) access: AccessControl,
+    /// What came beside it, to act upstream as who sends it.
+    pub(crate) secrets: Arc<CallerSecrets>,
     /// Where it comes from.
     pub(crate) source: RequestSource,
+}
+
+/// What finds the secrets of a catalog, and those that came beside a request.
+pub(super) fn request_redactor(of_catalog: &Arc<Redactor>, secrets: &CallerSecrets) -> Arc<Redactor> {
+    if secrets.is_empty() { of_catalog.clone() } else { Arc::new(of_catalog.with(secrets.values())) }
 }
 
 /// Where a request comes from, as logs and records say.
@@ -48,6 +56,10 @@ pub(crate) struct McpRequest {
     pub(crate) reservation: Arc<Reservation>,
     /// Who sent it.
     pub(crate) access: AccessControl,
+    /// What came beside it, to act upstream as who sent it.
+    pub(crate) secrets: Arc<CallerSecrets>,
+    /// Finds the secrets of the catalog, and those that came beside the request.
+    pub(crate) redactor: Arc<Redactor>,
     pub(crate) snapshot: Arc<CatalogSnapshot>,
     /// The newest version with sessions where none has begun.
     pub(crate) version: SpecVersion,

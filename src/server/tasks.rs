@@ -38,7 +38,7 @@ use super::{
     call_log::{CallLog, CallSender, CallTarget, SentBy},
     capability::CapabilityKind,
     error, question,
-    request::McpRequest,
+    request::{McpRequest, request_redactor},
     snapshot::{CatalogSnapshot, ResultNotes},
     task_table::NewTask,
     tools, version_keys,
@@ -133,7 +133,8 @@ async fn run_task(
     let call = CallContext { client: Some(task_client.clone()), checkpoint: checkpoint.map(Arc::new), ..call };
     let runs_actions = snapshot.catalog.tool_runs_actions(&name);
     let target = CallTarget { method: "tools/call", name: &name, runs_actions };
-    let log = CallLog::start(target, arguments.as_ref(), CallSender::Task(&snapshot.catalog, sent_by));
+    let redactor = request_redactor(snapshot.catalog.redactor(), &call.secrets);
+    let log = CallLog::start(target, arguments.as_ref(), CallSender::Task(&redactor, sent_by));
     let answer = snapshot.catalog.call_tool(&name, arguments, &call);
     tokio::pin!(answer);
     let stop = shared_server.stop_token();

@@ -38,7 +38,7 @@ pub use handlebars_js::{JsPart, JsPiece, JsSource, JsTemplates, Marker};
 pub use helper::{helpers, is_helper, is_helper_without_arguments};
 pub use output_pieces::{OutputPiece, output_pieces};
 pub use render::{RenderError, value_to_text};
-pub use scope::{CALLER, FixedTime, Scope, ScopeConstants, reserved_name_meaning};
+pub use scope::{CALLER, FixedTime, Scope, ScopeConstants, is_caller_headers_path, reserved_name_meaning};
 pub use shape::{ScopeShape, Shape};
 pub use slot::{
     ArgvSlot, Base64Slot, Base64Text, ConditionSlot, EnvSlot, FilePathSlot, FolderPathSlot, FolderPathText, HeaderSlot,

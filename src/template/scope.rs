@@ -7,7 +7,7 @@ use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
 use crate::budget::Budget;
-use crate::identity::Identity;
+use crate::identity::{CallerSecrets, Identity};
 
 use super::missing_output::{self, JSON_FIELD, MissingValue};
 use super::render::RenderError;
@@ -56,6 +56,14 @@ pub struct ScopeConstants {
 
 /// The name of who calls, unless an argument has it.
 pub const CALLER: &str = "caller";
+/// The field of the caller with the headers that its client sends. They are found by their whole path alone: no other value,
+/// such as `caller` itself, contains them.
+pub const CALLER_HEADERS: &str = "headers";
+
+/// Whether a path is that of headers that the caller's client sends, or of one of them.
+pub fn is_caller_headers_path(path: &[String]) -> bool {
+    matches!(path, [caller, headers, ..] if caller == CALLER && headers == CALLER_HEADERS)
+}
 
 /// What `caller` is.
 #[derive(Debug, Clone, Default)]
@@ -88,6 +96,7 @@ pub struct Scope {
     /// `typed`, what the user has typed of the argument that is completed.
     typed_text: Option<Value>,
     caller: CallerName,
+    caller_secrets: Arc<CallerSecrets>,
     now: Option<Timestamp>,
     budget: Budget,
     /// Whether a text of an output must not have a note at its end.
@@ -114,6 +123,7 @@ impl Scope {
             index: None,
             typed_text: None,
             caller: CallerName::default(),
+            caller_secrets: Arc::default(),
             now,
             budget: budget.clone(),
             refuses_notes: false,
@@ -171,9 +181,10 @@ impl Scope {
         self
     }
 
-    /// Sets `caller`, which is null for nobody. It hides an argument of that name.
+    /// Sets `caller`, which is null for nobody, and the headers of its client. It hides an argument of that name.
     #[must_use]
-    pub fn with_caller(mut self, identity: Option<&Arc<Identity>>) -> Scope {
+    pub fn with_caller(mut self, identity: Option<&Arc<Identity>>, secrets: &Arc<CallerSecrets>) -> Scope {
+        self.caller_secrets = secrets.clone();
         self.caller = match identity {
             Some(identity) => {
                 CallerName::Known(Arc::new(CallerValue { identity: identity.clone(), value: OnceLock::new() }))
@@ -230,7 +241,11 @@ impl Scope {
     /// The value at a path of [`Template::read_paths`](super::Template::read_paths).
     pub fn get<S: AsRef<str>>(&self, path: &[S]) -> Option<&Value> {
         let (head, rest) = path.split_first()?;
-        rest.iter().try_fold(self.top_level(head.as_ref())?, |value, key| match value {
+        let (first, rest) = match self.caller_headers(path) {
+            Some((headers, rest)) => (headers, rest),
+            None => (self.top_level(head.as_ref())?, rest),
+        };
+        rest.iter().try_fold(first, |value, key| match value {
             Value::Object(fields) => fields.get(key.as_ref()),
             Value::Array(list) => list.get(key.as_ref().parse::<usize>().ok()?),
             _ => None,
@@ -301,14 +316,31 @@ impl Scope {
         }
     }
 
+    /// The headers of the caller's client, where a path leads to them, and what is left of it.
+    fn caller_headers<'a, S: AsRef<str>>(&self, path: &'a [S]) -> Option<(&Value, &'a [S])> {
+        let ([caller, headers], rest) = path.split_first_chunk()?;
+        let is_of_caller = caller.as_ref() == CALLER && !matches!(self.caller, CallerName::Argument);
+        (is_of_caller && headers.as_ref() == CALLER_HEADERS).then_some((&self.caller_secrets.headers, rest))
+    }
+
     /// The values at these paths, as one object for Handlebars. Nothing else is copied.
     pub(super) fn pick(&self, paths: &[Vec<String>]) -> Value {
         let mut root = Map::new();
-        for path in paths {
+        for path in paths.iter().filter(|path| self.caller_headers(path).is_none()) {
             let Some((head, rest)) = path.split_first() else { continue };
             if let Some(value) = self.top_level(head) {
                 let key = if head == "this" { THIS } else { head };
                 copy_path(root.entry(key), value, rest);
+            }
+        }
+        for (headers, rest) in paths.iter().filter_map(|path| self.caller_headers(path)) {
+            let caller = root.entry(CALLER).or_insert(Value::Null);
+            // Nobody has headers too.
+            if caller.is_null() {
+                *caller = Value::Object(Map::new());
+            }
+            if let Value::Object(fields) = caller {
+                copy_path(fields.entry(CALLER_HEADERS), headers, rest);
             }
         }
         Value::Object(root)
@@ -327,5 +359,34 @@ fn copy_path(target: Entry<'_>, value: &Value, path: &[String]) {
         _ => {
             target.and_modify(|slot| slot.clone_from(value)).or_insert_with(|| value.clone());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn path(text: &str) -> Vec<String> {
+        text.split('.').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn headers_of_the_caller_are_found_by_their_whole_path_alone() {
+        let secrets = Arc::new(CallerSecrets { headers: json!({ "x-key": "k-4711" }), token: None });
+        let ann = Arc::new(Identity { id: "ann".to_owned(), ..Identity::default() });
+        let forged = json!({ "caller": { "headers": { "x-key": "forged" } } }).as_object().cloned().unwrap();
+        for (identity, id) in [(None, json!(null)), (Some(&ann), json!("ann"))] {
+            let scope = Scope::new(forged.clone(), Arc::default()).with_caller(identity, &secrets);
+            assert_eq!(scope.get(&path("caller.headers.x-key")), Some(&json!("k-4711")));
+            assert!(!scope.get(&path("caller")).unwrap().to_string().contains("headers"));
+            let picked = scope.pick(&[path("caller.headers.x-key"), path("caller.id")]);
+            assert_eq!((&picked["caller"]["headers"], &picked["caller"]["id"]), (&secrets.headers, &id));
+            assert!(!scope.pick(&[path("caller"), path("arguments.other")]).to_string().contains("4711"));
+        }
+        // A declared argument of that name is no caller.
+        let scope = Scope::new(forged, Arc::default());
+        assert_eq!(scope.get(&path("caller.headers.x-key")), Some(&json!("forged")));
     }
 }

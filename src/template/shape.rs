@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::scope::{CALLER, reserved_name_meaning};
+use super::scope::{CALLER, CALLER_HEADERS, reserved_name_meaning};
 
 /// The shape of a value. Every value may also be null.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -229,25 +229,29 @@ impl ScopeShape {
         self
     }
 
-    /// Adds `caller`, unless an argument has that name.
+    /// Adds `caller` with these headers, unless an argument has that name.
     #[must_use]
-    pub fn with_caller(self) -> ScopeShape {
+    pub fn with_caller<'h>(self, headers: impl IntoIterator<Item = &'h String>) -> ScopeShape {
         if self.get(CALLER).is_some() {
             return self;
         }
         let texts = || Shape::list(Shape::Text);
-        self.with_name(
-            CALLER,
-            Shape::object([
-                ("id", Shape::Text),
-                ("issuer", Shape::Text),
-                ("client", Shape::Text),
-                ("scopes", texts()),
-                ("roles", texts()),
-                ("claims", Shape::Any),
-                ("headers", Shape::Any),
-            ]),
-        )
+        let headers: BTreeMap<_, _> = headers.into_iter().map(|name| (name.clone(), Shape::Text)).collect();
+        let headers = (!headers.is_empty()).then(|| (CALLER_HEADERS, Shape::Object(Arc::new(headers))));
+        let fields = [
+            ("id", Shape::Text),
+            ("issuer", Shape::Text),
+            ("client", Shape::Text),
+            ("scopes", texts()),
+            ("roles", texts()),
+            ("claims", Shape::Any),
+        ];
+        self.with_name(CALLER, Shape::object(fields.into_iter().chain(headers)))
+    }
+
+    /// Whether a path leads to headers that the caller's client sends, or to one of them.
+    pub fn is_of_caller_headers(&self, path: &[String]) -> bool {
+        self.is_of_caller(path) && path.get(1).is_some_and(|field| field == CALLER_HEADERS)
     }
 
     /// Whether a path leads to who calls.

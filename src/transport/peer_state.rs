@@ -140,9 +140,10 @@ impl PeerState {
                 let cancel = CancellationToken::new();
                 let added = self.pending.add(&id, request.method(), reservation.clone(), cancel.clone());
                 added.map_err(|full| admission_error(&id, &full))?;
-                let access = AccessControl::default();
+                let (access, secrets) = (AccessControl::default(), Arc::default());
                 let source = RequestSource { bytes, ..RequestSource::default() };
-                Some(HandlerMessage::Request(IncomingRequest { id, request, reservation, cancel, access, source }))
+                let request = IncomingRequest { id, request, reservation, cancel, access, secrets, source };
+                Some(HandlerMessage::Request(request))
             }
             Some(Incoming::Notification(notification)) => {
                 if let Some(id) = message::cancelled_request(&notification).filter(|id| self.pending.cancel(id)) {

@@ -11,7 +11,7 @@ use crate::yaml::Spanned;
 /// `{{default env.TOKEN ''}}` sends the request without it.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(extend("x-exactly-one" = ["bearer", "basic", "header", "query", "oauth2"]))]
+#[schemars(extend("x-exactly-one" = ["bearer", "basic", "header", "query", "oauth2", "exchange"]))]
 pub struct Auth {
     /// The token of `Authorization: Bearer`, a template, such as `{{env.TOKEN}}`.
     pub bearer: Option<Spanned<String>>,
@@ -24,6 +24,9 @@ pub struct Auth {
     /// A token from the client credentials grant of OAuth 2: `{ tokenUrl: "https://login.example/token", clientId: me,
     /// clientSecret: "{{env.SECRET}}", scopes: [read] }`.
     pub oauth2: Option<Spanned<OAuth2>>,
+    /// A token for the caller, whose own token is exchanged for it (RFC 8693), in a connection: `{ tokenUrl:
+    /// "https://login.example/token", clientId: desk, clientSecret: "{{env.SECRET}}", audience: "https://api.example" }`.
+    pub exchange: Option<Spanned<Exchange>>,
 }
 
 /// A user name and a password.
@@ -71,6 +74,29 @@ pub struct OAuth2 {
     /// Further fields of the form, templates: `{ audience: "https://api.example" }`.
     #[schemars(with = "IndexMap<String, Scalar>")]
     pub form: NamedMap<Spanned<Scalar>>,
+}
+
+/// The exchange of the caller's token (RFC 8693), which needs `http.auth`. What it gives is kept for each caller until it
+/// expires. The caller's own token goes to `tokenUrl` alone.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Exchange {
+    /// The URL of the token endpoint, a template: over `https`, or on this machine.
+    #[schemars(with = "String", extend("x-required" = true))]
+    pub token_url: Option<Spanned<String>>,
+    /// The client ID of this server, a template.
+    #[schemars(with = "String", extend("x-required" = true))]
+    pub client_id: Option<Spanned<String>>,
+    /// Its secret, a template.
+    #[schemars(with = "String", extend("x-required" = true))]
+    pub client_secret: Option<Spanned<String>>,
+    /// What the token is for, a template, such as `https://api.example`.
+    pub audience: Option<Spanned<String>>,
+    /// The scopes of the token: `[read, write]`. An element with a caller's value is one scope.
+    pub scopes: Option<Vec<String>>,
+    /// How the client authenticates: `basic` (the default), or `clientAuthentication: post` to send its id and
+    /// secret in the form.
+    pub client_authentication: Option<ClientAuthentication>,
 }
 
 /// How an OAuth 2 client authenticates (RFC 6749, 2.3.1).

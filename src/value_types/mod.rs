@@ -23,7 +23,7 @@ pub use block::{
 };
 pub use entry_reference::EntryReferenceSpec;
 pub use folder::{FolderKeys, FolderSpec};
-pub use http_request::{Auth, ClientAuthentication, Connection, ConnectionTls, NameValue, OAuth2, Retry};
+pub use http_request::{Auth, ClientAuthentication, Connection, ConnectionTls, Exchange, NameValue, OAuth2, Retry};
 pub use quantity::{Duration, Size};
 pub use sandbox::{Network, NetworkMode, Port, Sandbox};
 

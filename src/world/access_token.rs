@@ -1,4 +1,5 @@
-//! OAuth 2 access tokens by client credentials (RFC 6749, 4.4), kept until they expire.
+//! OAuth 2 access tokens by client credentials (RFC 6749, 4.4), and by exchange of those of callers (RFC 8693), kept until
+//! they expire.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,8 +22,8 @@ const MAX_REFRESH_MARGIN: Duration = Duration::from_secs(60);
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(3600);
 /// How long a token is not replaced that was fetched in place of a rejected one: the API does not reject it for its age.
 const REPLACEMENT_PAUSE: Duration = Duration::from_secs(60);
-/// How many clients have their tokens kept.
-const MAX_CLIENTS: usize = 256;
+/// How many clients have their tokens kept: each caller whose token is exchanged counts as one.
+const MAX_CLIENTS: usize = 4096;
 const MAX_RESPONSE_BYTES: u64 = 64 << 10;
 const MAX_TOKEN_BYTES: usize = 16 << 10;
 /// A shorter token is a word like any other, which would be replaced wherever a response has it.
@@ -40,10 +41,20 @@ pub struct TokenRequest {
     pub client_secret: String,
     /// Whether the client's id and secret are sent in the form, rather than by Basic authentication.
     pub credentials_in_form: bool,
+    /// The token of the caller that is exchanged; `None` for one of the client itself.
+    pub subject: Option<SubjectToken>,
     /// Further fields of the form, such as `scope`.
     pub form: Vec<(String, String)>,
     /// The request that is authorized. Its limits hold for this one too.
     pub limits: HttpRequest,
+}
+
+/// The token of a caller, who gets another one for it.
+#[derive(Clone)]
+pub struct SubjectToken {
+    pub token: String,
+    /// Names the caller: its issuer and its id.
+    pub caller: String,
 }
 
 #[derive(Clone)]
@@ -118,7 +129,7 @@ impl TokenCache {
             (Some(_), _) => Instant::now() + REPLACEMENT_PAUSE,
             (None, old) => old.map_or_else(Instant::now, |old| old.replaceable_at),
         };
-        if !self.valid_tokens.has_room(&request.scope(), request.key()) {
+        if request.subject.is_none() && !self.valid_tokens.has_room(&request.scope(), request.key()) {
             return Err(
                 request.failure(format!("its client has {MAX_CLIENT_TOKENS} tokens, or too long ones, in the cache"))
             );
@@ -132,11 +143,13 @@ impl TokenCache {
         Ok(slot.insert(token).clone())
     }
 
-    /// The error without the tokens that the issuer repeats.
+    /// The error without the tokens that the issuer repeats, which may be that of the caller too.
     fn redact_reason(&self, mut error: WorldError, request: &TokenRequest) -> WorldError {
-        if let (WorldError::Token { reason, .. }, Some(redactor)) =
-            (&mut error, self.valid_tokens.redactor(&request.scope(), None))
-        {
+        let WorldError::Token { reason, .. } = &mut error else { return error };
+        if let Some(subject) = &request.subject {
+            Redactor::new([&*subject.token]).redact_in_place(reason);
+        }
+        if let Some(redactor) = self.valid_tokens.redactor(&request.scope(), None) {
             redactor.redact_in_place(reason);
         }
         error
@@ -194,16 +207,18 @@ impl TokenResponse {
 
 impl TokenRequest {
     /// Equal for requests that give the same token: to the same issuer, from the same client, who is known by the
-    /// certificate of its connection too, and for the same pack.
+    /// certificate of its connection too, for the same pack, and for the same token of the same caller.
     fn key(&self) -> Sha256Digest {
         let proxy = self.limits.proxy.as_ref().map(|proxy| proxy.url().as_str());
         let client = (&self.client_id, &self.client_secret, self.credentials_in_form, &self.form);
         let connection = (&self.limits.pack, self.limits.tls.key(), proxy, self.url.as_str());
-        sha256(format!("{:?}", (self.client, client, connection)).as_bytes())
+        let subject = self.subject.as_ref().map(|subject| (&subject.caller, sha256(subject.token.as_bytes())));
+        sha256(format!("{:?}", (self.client, client, connection, subject)).as_bytes())
     }
 
     fn scope(&self) -> TokenScope {
-        TokenScope { pack: self.limits.pack.clone(), client: Some(self.client) }
+        let caller = self.subject.as_ref().map(|subject| sha256(subject.caller.as_bytes()));
+        TokenScope { pack: self.limits.pack.clone(), client: Some(self.client), caller }
     }
 
     pub(super) async fn fetch(&self, world: &(impl World + ?Sized)) -> Result<AccessToken, WorldError> {
@@ -239,7 +254,13 @@ impl TokenRequest {
 
     fn to_http(&self) -> HttpRequest {
         let mut form = url::form_urlencoded::Serializer::new(String::new());
-        form.append_pair("grant_type", "client_credentials");
+        match &self.subject {
+            None => form.append_pair("grant_type", "client_credentials"),
+            Some(subject) => form
+                .append_pair("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange")
+                .append_pair("subject_token", &subject.token)
+                .append_pair("subject_token_type", "urn:ietf:params:oauth:token-type:access_token"),
+        };
         form.extend_pairs(&self.form);
         let mut headers = vec![
             HttpHeader::new("Content-Type", "application/x-www-form-urlencoded"),
@@ -283,4 +304,52 @@ impl TokenRequest {
 pub fn basic_credentials(client_id: &str, client_secret: &str) -> String {
     let encode = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     format!("Basic {}", STANDARD.encode(format!("{}:{}", encode(client_id), encode(client_secret))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(subject: Option<(&str, &str)>) -> TokenRequest {
+        TokenRequest {
+            url: "https://login.example/token".parse().unwrap(),
+            client: [0; 32],
+            client_id: "desk".to_owned(),
+            client_secret: "s".to_owned(),
+            credentials_in_form: false,
+            subject: subject.map(|(caller, token)| SubjectToken { token: token.to_owned(), caller: caller.to_owned() }),
+            form: Vec::new(),
+            limits: HttpRequest::new("GET", "https://api.example/".parse().unwrap()),
+        }
+    }
+
+    #[test]
+    fn each_token_of_each_caller_is_exchanged_for_itself() {
+        let requests = [None, Some(("ann", "one")), Some(("ann", "two")), Some(("ben", "one"))].map(request);
+        for (number, one) in requests.iter().enumerate() {
+            for other in requests.iter().skip(number + 1) {
+                assert_ne!(one.key(), other.key());
+            }
+        }
+        assert!(requests[1].scope() == requests[2].scope() && requests[1].scope() != requests[3].scope());
+    }
+
+    #[test]
+    fn exchanged_tokens_are_searched_for_in_responses_to_their_caller() {
+        let tokens = ValidTokens::default();
+        let add = |caller: &str, text: String| {
+            let token = AccessToken::placeholder(&request(Some((caller, &text))));
+            let authorization = HttpHeader::new_secret("Authorization", format!("Bearer {text}"));
+            tokens.add(AccessToken { authorization, expires_at: Instant::now() + DEFAULT_LIFETIME, ..token });
+        };
+        add("ben", "exchanged-token-of-ben".to_owned());
+        (0..12).for_each(|number| add("ann", format!("exchanged-token-of-ann-{number:02}")));
+        let finds = |caller: &str, text: &str| {
+            let redactor = tokens.redactor(&request(Some((caller, "any"))).scope(), None);
+            redactor.is_some_and(|redactor| redactor.finds_secret(text))
+        };
+        assert!(finds("ann", "exchanged-token-of-ann-11") && finds("ben", "exchanged-token-of-ben"));
+        assert!(!finds("ann", "exchanged-token-of-ben") && !finds("ben", "exchanged-token-of-ann-11"));
+        assert!(!finds("ann", "exchanged-token-of-ann-03") && finds("ann", "exchanged-token-of-ann-04"));
+    }
 }

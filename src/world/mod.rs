@@ -48,7 +48,7 @@ use std::sync::OnceLock;
 
 use futures_util::future::BoxFuture;
 
-pub use access_token::{AccessToken, TokenRequest, basic_credentials};
+pub use access_token::{AccessToken, SubjectToken, TokenRequest, basic_credentials};
 pub use browser::open_in_browser;
 pub use captured_bytes::{CapturedBytes, excerpt, printed_suffix, printed_text, strip_escapes, strip_escapes_in_place};
 pub use dry_run::DryRunWorld;

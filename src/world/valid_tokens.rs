@@ -15,6 +15,10 @@ use parking_lot::RwLock;
 pub(super) const MAX_CLIENT_TOKENS: usize = 256;
 /// How many bytes they may have together.
 const MAX_CLIENT_BYTES: usize = 512 << 10;
+/// How many exchanged tokens of one caller are searched for.
+const MAX_CALLER_TOKENS: usize = 8;
+/// How many scopes have their redactor kept.
+const MAX_REDACTORS: usize = 256;
 /// From this length on, a token is searched for in all responses of its pack. A shorter one could be a word that an issuer
 /// chose, such as `username`, and is searched for in responses to its own client only.
 const MIN_SHARED_BYTES: usize = 16;
@@ -28,16 +32,23 @@ pub(super) struct TokenScope {
     pub(super) pack: Arc<Path>,
     /// The client that the request is authorized by.
     pub(super) client: Option<Sha256Digest>,
+    /// The caller whose token was exchanged.
+    pub(super) caller: Option<Sha256Digest>,
 }
 
 impl TokenScope {
     pub(super) fn for_request(request: &HttpRequest) -> TokenScope {
-        let client = request.access_token.as_ref().and_then(|token| token.scope.client);
-        TokenScope { pack: request.pack.clone(), client }
+        let sent = request.access_token.as_ref().map(|token| &token.scope);
+        let (client, caller) = (sent.and_then(|scope| scope.client), sent.and_then(|scope| scope.caller));
+        TokenScope { pack: request.pack.clone(), client, caller }
     }
 
     /// Whether `token` is searched for.
     fn includes(&self, token: &AccessToken) -> bool {
+        // There are as many of these as callers.
+        if token.scope.caller.is_some() {
+            return token.scope == *self;
+        }
         token.scope.pack == self.pack && (token.text().len() >= MIN_SHARED_BYTES || token.scope.client == self.client)
     }
 }
@@ -53,6 +64,18 @@ struct TokenList {
     redactors: HashMap<TokenScope, Arc<Redactor>>,
 }
 
+impl TokenList {
+    /// Leaves room for one more token of a caller: of the exchanged ones, an API speaks of the last at most.
+    fn drop_older_of(&mut self, scope: &TokenScope) {
+        let mut newer = self.tokens.iter().filter(|token| token.scope == *scope).count();
+        self.tokens.retain(|token| {
+            let is_older = token.scope == *scope && newer >= MAX_CALLER_TOKENS;
+            newer -= usize::from(is_older);
+            !is_older
+        });
+    }
+}
+
 impl ValidTokens {
     /// Adds a token. Of those that it replaces, the last one is kept: an API may speak of what it just refused.
     pub(super) fn add(&self, token: AccessToken) {
@@ -65,7 +88,12 @@ impl ValidTokens {
             old.expires_at > now && !is_equal && (old.key != token.key || replaced == 1)
         });
         list.tokens.reverse();
-        list.redactors.retain(|scope, _| scope.pack != token.scope.pack);
+        if token.scope.caller.is_some() {
+            list.drop_older_of(&token.scope);
+            list.redactors.remove(&token.scope);
+        } else {
+            list.redactors.retain(|scope, _| scope.pack != token.scope.pack);
+        }
         list.tokens.push(token);
     }
 
@@ -101,6 +129,9 @@ impl ValidTokens {
         let bytes = tokens.clone().map(|token| token.len() as u64).sum::<u64>();
         // The forms of a secret are many times as long as it is.
         let redactor = Arc::new(block_if_large_with_secrets(16 * bytes, || Redactor::new(tokens)));
+        if list.redactors.len() >= MAX_REDACTORS {
+            list.redactors.clear();
+        }
         list.redactors.insert(scope.clone(), redactor.clone());
         Some(redactor)
     }

@@ -16,6 +16,7 @@ mod doc_tables;
 
 mod archives;
 mod access;
+mod acting_upstream;
 mod add_command;
 mod architecture;
 mod argv;

@@ -10,7 +10,7 @@ use super::checkpoint::Checkpoint;
 use super::client::{McpClient, NoClient};
 use super::outcome::ActionError;
 use crate::budget::{Budget, Reservation};
-use crate::identity::AccessControl;
+use crate::identity::{AccessControl, CallerSecrets};
 use crate::world::World;
 
 /// The maximum depth of nested calls.
@@ -25,6 +25,8 @@ pub struct CallContext {
     pub client: Option<Arc<dyn McpClient>>,
     /// Who calls, and whether that decides what may be done. Steps call for the same caller.
     pub access: AccessControl,
+    /// What the client sent beside the request, for requests that act upstream as the caller.
+    pub secrets: Arc<CallerSecrets>,
     /// The scopes that the request is known to need so far: where one is missing, its refusal names all.
     pub needed_scopes: Option<Arc<BTreeSet<String>>>,
     /// The limits of the call, which its token of cancellation ends too.
@@ -48,6 +50,7 @@ impl CallContext {
             world,
             client: None,
             access: AccessControl::default(),
+            secrets: Arc::default(),
             needed_scopes: None,
             budget: Budget::new(cancel, memory.caller()),
             memory,

@@ -100,6 +100,12 @@ pub(super) fn merge_credentials(
     compiler: &mut Compiler<'_>,
 ) -> Option<HttpCredentials> {
     if let Some(auth) = &spec.auth {
+        if let Some(exchange) = &auth.exchange {
+            compiler
+                .error(Code::Conflict, exchange.location, "`exchange` belongs in the `auth` of a connection")
+                .help("write it in `connections`, and `use` the connection in the request");
+            return None;
+        }
         return HttpCredentials::compile(auth, compiler);
     }
     match connection.and_then(|connection| connection.auth.as_ref()) {
@@ -125,7 +131,7 @@ pub(super) fn compile_headers<'h>(
             compiler.error(Code::BadValue, text.location, "a header must not contain control characters").help(help);
         }
         warn_literal_field(name, &text, compiler);
-        let template = compiler.template(&text, Exposure::Private);
+        let template = compiler.template(&text, Exposure::Request);
         all.push(template.map(|template| (name.value.clone(), template)));
     }
     all.into_iter().collect()
@@ -157,7 +163,7 @@ pub(super) fn compile_body(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compi
     }
     if let Some(json) = &spec.json {
         let placed = compiler.json_value(json)?;
-        return Some(HttpBody::Json(compiler.json_template(&placed.value, placed.location, Exposure::Private)));
+        return Some(HttpBody::Json(compiler.json_template(&placed.value, placed.location, Exposure::Request)));
     }
     if let Some(form) = &spec.form {
         return QueryParameter::compile_all(form, compiler).map(HttpBody::Form);
@@ -168,7 +174,7 @@ pub(super) fn compile_body(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compi
     let Some(body) = &spec.body else { return Some(HttpBody::None) };
     match &body.value {
         RequestBodySpec::Text(text) => {
-            compiler.template(&Spanned::new(text.clone(), body.location), Exposure::Private).map(HttpBody::Text)
+            compiler.template(&Spanned::new(text.clone(), body.location), Exposure::Request).map(HttpBody::Text)
         }
         RequestBodySpec::Bytes(bytes) => FilePartSource::compile_body(bytes, body.location, compiler)
             .map(|source| HttpBody::Bytes { source, folder: compiler.pack.folder.clone() }),

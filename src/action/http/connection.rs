@@ -6,7 +6,7 @@ use crate::action::ActionKind;
 use crate::action::literal_credential::warn_literal_in_url;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::template::{ScopeShape, Template, UrlSlot};
+use crate::template::{CALLER, ScopeShape, Template, UrlSlot};
 use crate::value_types::Connection;
 use crate::yaml::Spanned;
 
@@ -31,7 +31,7 @@ pub(super) fn find_connection<'a>(spec: &HttpSpec, compiler: &mut Compiler<'a>) 
     None
 }
 
-/// Compiles what is part of a connection: its templates see no arguments.
+/// Compiles what is part of a connection: its templates see who calls, and no arguments.
 ///
 /// Its files are relative to the manifest, even if a request in another file uses it.
 pub(super) fn in_connection_scope<'a, R>(compiler: &mut Compiler<'a>, work: impl FnOnce(&mut Compiler<'a>) -> R) -> R {
@@ -42,6 +42,10 @@ pub(super) fn in_connection_scope<'a, R>(compiler: &mut Compiler<'a>, work: impl
             None => names,
         }
     });
+    // An argument of that name is not who calls.
+    let is_argument =
+        compiler.scope_shape.get(CALLER).is_some() && !compiler.scope_shape.is_of_caller(&[CALLER.to_owned()]);
+    let names = if is_argument { names } else { names.with_caller(&compiler.caller_headers()) };
     let result = compiler.with_scope_shape(names, work);
     compiler.base = base;
     result

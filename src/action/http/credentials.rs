@@ -8,15 +8,14 @@ use crate::action::sibling_keys::check_exactly_one;
 use crate::action::{ActionError, StepContext};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::digest::sha256;
-use crate::template::{HeaderSlot, QuerySlot, Scope, Slot, Template, TextSlot, UrlBase, UrlSlot};
-use crate::value_types::{Auth, ClientAuthentication, NameValue, OAuth2};
-use crate::world::{HttpHeader, HttpRequest, TokenRequest};
+use crate::template::{HeaderSlot, QuerySlot, Scope, Slot, Template, is_caller_headers_path};
+use crate::value_types::{Auth, NameValue};
+use crate::world::{HttpHeader, HttpRequest};
 use crate::yaml::{Location, Spanned};
 
-use super::compile::{check_header_name, compile_url_text, has_secret_host, literal_url};
+use super::compile::check_header_name;
+use super::oauth2::OAuth2Credentials;
 use super::query::set_query_parameter;
-use super::send::parse_url;
 
 /// How a request says who sends it.
 pub(super) enum HttpCredentials {
@@ -28,50 +27,6 @@ pub(super) enum HttpCredentials {
     OAuth2(Box<OAuth2Credentials>),
 }
 
-/// A client of an authorization server.
-pub(super) struct OAuth2Credentials {
-    token_url: Template<UrlSlot>,
-    /// The token endpoint, which may be private if the manifest names it. The API may not send requests there.
-    literal_url: Option<url::Url>,
-    has_secret_host: bool,
-    client_id: Template<TextSlot>,
-    client_secret: Template<TextSlot>,
-    client_authentication: ClientAuthentication,
-    scopes: Vec<ScopeTemplate>,
-    form: Vec<(String, Template<TextSlot>)>,
-    /// Identifies the client as it is written.
-    digest: [u8; 32],
-}
-
-/// An element of `scopes`.
-struct ScopeTemplate {
-    template: Template<TextSlot>,
-    /// Whether it is one scope, as a caller's value may be part of it. What is written may be several, with blanks.
-    is_single_scope: bool,
-}
-
-impl ScopeTemplate {
-    fn compile(text: &str, at: Location, compiler: &mut Compiler<'_>) -> Option<ScopeTemplate> {
-        let template: Template<TextSlot> = compiler.template(&Spanned::new(text.to_owned(), at), Exposure::Private)?;
-        let is_of_author = |path: &Vec<String>| path.first().is_some_and(|head| head == "env" || head == "server");
-        let is_single_scope = !template.read_paths().iter().all(is_of_author);
-        Some(ScopeTemplate { template, is_single_scope })
-    }
-
-    fn render(&self, scope: &Scope) -> Result<String, ActionError> {
-        let text = self.template.render(scope)?.0;
-        // RFC 6749, 3.3.
-        let is_of_scope = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
-        match self.is_single_scope && !text.bytes().all(is_of_scope) {
-            true => Err(ActionError::message(NOT_ONE_SCOPE.to_owned())),
-            false => Ok(text),
-        }
-    }
-}
-
-const NOT_ONE_SCOPE: &str =
-    "each element of `scopes` with a value must be one scope, without blanks, quotes and backslashes";
-
 impl HttpCredentials {
     /// Compiles `auth`.
     pub(super) fn compile(auth: &Spanned<Auth>, compiler: &mut Compiler<'_>) -> Option<HttpCredentials> {
@@ -81,6 +36,7 @@ impl HttpCredentials {
             ("header", auth.header.is_some()),
             ("query", auth.query.is_some()),
             ("oauth2", auth.oauth2.is_some()),
+            ("exchange", auth.exchange.is_some()),
         ];
         check_exactly_one("auth", auth.location, &keys, compiler)?;
         if let Some(token) = &auth.bearer {
@@ -93,7 +49,8 @@ impl HttpCredentials {
             if let Some(username) = literal.filter(|username| username.contains(':')) {
                 compiler.error(Code::BadValue, username.location, COLON_IN_USERNAME);
             }
-            let username = identifier(basic.username.as_ref(), at, "`username` in `basic`", compiler);
+            require(basic.username.as_ref(), at, "`username` in `basic`", compiler);
+            let username = compiler.optional_template(basic.username.as_ref(), Exposure::Request);
             let password = credential(basic.password.as_ref(), at, "`password` in `basic`", compiler);
             return username.zip(password).map(|(username, password)| HttpCredentials::Basic(username, password));
         }
@@ -106,7 +63,10 @@ impl HttpCredentials {
             return compile_name_value(pair, "query", compiler)
                 .map(|(name, value)| HttpCredentials::Query(name, value));
         }
-        let oauth2 = OAuth2Credentials::compile(auth.oauth2.as_ref()?, compiler)?;
+        let oauth2 = match &auth.exchange {
+            Some(exchange) => OAuth2Credentials::compile_exchange(exchange, compiler)?,
+            None => OAuth2Credentials::compile(auth.oauth2.as_ref()?, "oauth2", compiler)?,
+        };
         Some(HttpCredentials::OAuth2(Box::new(oauth2)))
     }
 
@@ -127,12 +87,28 @@ impl HttpCredentials {
             Some([head, name]) if head == "env" => {
                 Err(ActionError::message(format!("missing credential: variable `{name}` is not set")))
             }
+            Some(path) if is_caller_headers_path(path) => {
+                let name = path.last().map(String::as_str).unwrap_or_default();
+                Err(ActionError::message(format!(
+                    "missing credential: the client of this server sends no header `{name}`"
+                )))
+            }
             Some(path) => Err(ActionError::message(format!("missing credential: `{}` has no value", path.join(".")))),
             None => Ok(()),
         }
     }
 
-    /// The variables and outcomes of steps that stand in it by themselves.
+    /// The paths that it reads.
+    pub(super) fn read_paths(&self) -> Vec<Vec<String>> {
+        match self {
+            HttpCredentials::None | HttpCredentials::OAuth2(_) => Vec::new(),
+            HttpCredentials::Bearer(value) | HttpCredentials::Header(_, value) => value.read_paths().to_vec(),
+            HttpCredentials::Query(_, value) => value.read_paths().to_vec(),
+            HttpCredentials::Basic(username, password) => [username.read_paths(), password.read_paths()].concat(),
+        }
+    }
+
+    /// The variables, outcomes of steps and headers of the caller that stand in it by themselves.
     fn required_variables(&self) -> Vec<&[String]> {
         let mut variables = match self {
             HttpCredentials::None => Vec::new(),
@@ -141,11 +117,10 @@ impl HttpCredentials {
             HttpCredentials::Basic(username, password) => {
                 [username.plain_variables(), password.plain_variables()].concat()
             }
-            HttpCredentials::OAuth2(client) => {
-                [client.client_id.plain_variables(), client.client_secret.plain_variables()].concat()
-            }
+            HttpCredentials::OAuth2(client) => client.plain_variables(),
         };
-        variables.retain(|path| path.first().is_some_and(|head| head == "env" || head == "steps"));
+        let is_of_author = |head: &String| head == "env" || head == "steps";
+        variables.retain(|path| path.first().is_some_and(is_of_author) || is_caller_headers_path(path));
         variables
     }
 
@@ -209,99 +184,6 @@ fn set_parameter(
     Ok(())
 }
 
-impl OAuth2Credentials {
-    fn compile(spec: &Spanned<OAuth2>, compiler: &mut Compiler<'_>) -> Option<OAuth2Credentials> {
-        let at = spec.location;
-        if spec.token_url.is_none() {
-            compiler.error(Code::MissingKey, at, "missing key `tokenUrl` in `oauth2`");
-        }
-        let token_url = spec.token_url.as_ref().and_then(|url| compile_token_url(url, compiler));
-        let client_id = identifier(spec.client_id.as_ref(), at, "`clientId` in `oauth2`", compiler);
-        let client_secret = credential(spec.client_secret.as_ref(), at, "`clientSecret` in `oauth2`", compiler);
-        let scopes = spec.scopes.iter().flatten().map(|scope| ScopeTemplate::compile(scope, at, compiler));
-        let scopes: Option<Vec<_>> = scopes.collect::<Vec<_>>().into_iter().collect();
-        let fields: Vec<_> = spec
-            .form
-            .iter()
-            .map(|(name, value)| Some((name.value.clone(), compiler.template(&value.to_text(), Exposure::Private)?)))
-            .collect();
-        let form = fields.into_iter().collect::<Option<_>>()?;
-        let token_url = token_url?;
-        Some(OAuth2Credentials {
-            literal_url: literal_url(&token_url, compiler),
-            has_secret_host: has_secret_host(&token_url, compiler),
-            token_url,
-            client_id: client_id?,
-            client_secret: client_secret?,
-            client_authentication: spec.client_authentication.unwrap_or_default(),
-            scopes: scopes?,
-            form,
-            digest: digest(spec),
-        })
-    }
-
-    /// The request for a token that authorizes `request`.
-    pub(super) fn token_request(
-        &self,
-        request: &HttpRequest,
-        context: &StepContext<'_>,
-    ) -> Result<TokenRequest, ActionError> {
-        let scope = context.scope;
-        let mut form = Vec::with_capacity(self.form.len());
-        for (name, value) in &self.form {
-            form.push((name.clone(), value.render(scope)?.0));
-        }
-        if !self.scopes.is_empty() {
-            let scopes = self.scopes.iter().map(|template| template.render(scope));
-            let scopes: Vec<String> = scopes.collect::<Result<_, _>>()?;
-            let scopes: Vec<&str> = scopes.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
-            form.push(("scope".to_owned(), scopes.join(" ")));
-        }
-        let mut host_policy = request.host_policy.clone();
-        self.literal_url.iter().for_each(|url| host_policy.allow_url(url));
-        let url = parse_url(&self.token_url.render(scope)?.text)?;
-        let token_host = url.host_str().filter(|_| self.has_secret_host).map(str::to_owned);
-        Ok(TokenRequest {
-            url,
-            client: self.digest,
-            client_id: self.client_id.render(scope)?.0,
-            client_secret: self.client_secret.render(scope)?.0,
-            credentials_in_form: self.client_authentication == ClientAuthentication::Post,
-            form,
-            limits: HttpRequest {
-                host_policy,
-                body: None,
-                cache: None,
-                headers: Vec::new(),
-                secret_host: token_host.or_else(|| request.secret_host.clone()),
-                secret_parameters: Vec::new(),
-                ..request.clone()
-            },
-        })
-    }
-}
-
-/// Equal for clients that are written alike.
-fn digest(spec: &OAuth2) -> [u8; 32] {
-    let text = |text: &Option<Spanned<String>>| text.as_ref().map(|text| text.value.clone());
-    let form: Vec<(&str, String)> =
-        spec.form.iter().map(|(name, value)| (name.value.as_str(), value.to_text().value)).collect();
-    let client = (text(&spec.client_id), text(&spec.client_secret), spec.client_authentication);
-    sha256(format!("{:?}", (text(&spec.token_url), client, &spec.scopes, form)).as_bytes())
-}
-
-/// The client's secret goes to this URL, so the manifest or the environment must name its host.
-fn compile_token_url(url: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<UrlSlot>> {
-    let template = compile_url_text(url, compiler)?;
-    if matches!(template.url_base(), UrlBase::Literal | UrlBase::Env(_)) {
-        return Some(template);
-    }
-    compiler
-        .error(Code::Unsafe, url.location, "the client secret would be sent wherever a value points")
-        .help("write the scheme and the host of `tokenUrl` in the manifest");
-    None
-}
-
 fn compile_name_value<S: Slot>(
     pair: &Spanned<NameValue>,
     kind: &str,
@@ -315,7 +197,7 @@ fn compile_name_value<S: Slot>(
 }
 
 /// A template that must be there, and whose variables may be known.
-fn identifier<S: Slot>(
+pub(super) fn identifier<S: Slot>(
     text: Option<&Spanned<String>>,
     at: Location,
     what: &str,
@@ -326,7 +208,7 @@ fn identifier<S: Slot>(
 }
 
 /// A template that must be there, and whose variables must be secret.
-fn credential<S: Slot>(
+pub(super) fn credential<S: Slot>(
     text: Option<&Spanned<String>>,
     at: Location,
     what: &str,

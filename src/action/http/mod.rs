@@ -5,6 +5,7 @@ mod connection;
 mod credentials;
 mod header_name;
 mod multipart;
+mod oauth2;
 mod paginate;
 mod query;
 mod response;
@@ -20,7 +21,7 @@ use crate::budget::{Budget, BudgetExceeded};
 use crate::compile::{Compiler, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::files::Folder;
-use crate::template::{ConditionSlot, HeaderSlot, Shape, Template, TextSlot, UrlBase, UrlSlot};
+use crate::template::{ConditionSlot, HeaderSlot, Shape, Template, TextSlot, UrlBase, UrlSlot, is_caller_headers_path};
 use crate::world::{HostPolicy, HttpResponse};
 
 use super::parse::{OutputFormat, ParseFormat};
@@ -232,9 +233,12 @@ impl HttpAction {
         let never_fails = |status| self.fail_if.is_none() && self.is_success(status);
         ErrorMessages::check_used(&spec.on_error, never_fails, compiler);
         self.check_whole_url(spec, compiler)?;
+        self.check_caller_headers(spec, compiler)?;
         // Variables and the results of steps may be secret.
         let reads = self.url.read_paths().iter().cloned().chain(QueryParameter::read_paths(&self.query));
-        let is_secret = |path: Vec<String>| path.first().is_some_and(|head| head == "env" || head == "steps");
+        let is_secret = |path: Vec<String>| {
+            path.first().is_some_and(|head| head == "env" || head == "steps") || is_caller_headers_path(&path)
+        };
         let has_secret_query = reads.into_iter().any(is_secret);
         let further_credentials = self.secret_variables(compiler);
         Some(HttpAction { has_secret_query, further_credentials, ..self })
@@ -244,8 +248,10 @@ impl HttpAction {
     fn secret_variables(&self, compiler: &Compiler<'_>) -> Vec<Vec<String>> {
         let mut variables = QueryParameter::plain_variables(&self.query);
         variables.extend(self.headers.iter().flat_map(|(_, value)| value.plain_variables()));
-        let is_secret =
-            |path: &&[String]| matches!(path, [head, name] if head == "env" && compiler.pack.env.is_secret(name));
+        let is_secret = |path: &&[String]| match path {
+            [head, name] => head == "env" && compiler.pack.env.is_secret(name),
+            path => compiler.find_caller_header(&[path.to_vec()]).is_some(),
+        };
         variables.into_iter().filter(is_secret).map(<[String]>::to_vec).collect()
     }
 
@@ -266,6 +272,21 @@ impl HttpAction {
                 .error(Code::Unsafe, url.location, format!("{secret} would be sent wherever `{argument}` points"))
                 .help(help);
         }
+        None
+    }
+
+    /// Refuses headers of the caller in a request whose host is not written in the manifest.
+    fn check_caller_headers(&self, spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<()> {
+        let reads = [self.read_paths(), self.credentials.read_paths()].concat();
+        let Some(header) = compiler.find_caller_header(&reads) else { return Some(()) };
+        let host = self.base.as_ref().unwrap_or(&self.url);
+        let at = spec.url.as_ref().map(|url| url.location).or(spec.connection.as_ref().map(|name| name.location))?;
+        if *host.url_base() == UrlBase::Literal {
+            return Some(());
+        }
+        compiler
+            .error(Code::Unsafe, at, format!("{header} would be sent to a host that the manifest does not name"))
+            .help("write the scheme and the host of the URL in the manifest");
         None
     }
 

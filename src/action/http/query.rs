@@ -103,17 +103,17 @@ impl QueryParameter {
 
 impl ParameterValue {
     fn compile(text: &Spanned<String>, is_nested: bool, compiler: &mut Compiler<'_>) -> Option<ParameterValue> {
-        let template: Template<QuerySlot> = compiler.template(text, Exposure::Private)?;
+        let template: Template<QuerySlot> = compiler.template(text, Exposure::Request)?;
         let joined = match template.joined_list() {
             Some(joined) => Some(JoinedValue {
-                list: compiler.template(&Spanned::new(joined.list.clone(), text.location), Exposure::Private)?,
+                list: compiler.template(&Spanned::new(joined.list.clone(), text.location), Exposure::Request)?,
                 delimiter: joined.delimiter.chars().map(encode_delimiter).collect(),
                 omits_empty: joined.omits_empty,
             }),
             None => None,
         };
         let nested = match is_nested {
-            true => Some(compiler.template(text, Exposure::Private)?),
+            true => Some(compiler.template(text, Exposure::Request)?),
             false => None,
         };
         Some(ParameterValue { template, joined, nested })

@@ -3,15 +3,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde_json::Map;
 use url::Url;
 
 use crate::action::{ActionError, ProgressUpdate, StepContext};
 use crate::diagnostic::truncate;
+use crate::digest::sha256;
 use crate::files::mime_by_name;
-use crate::template::{HeaderSlot, Scope, Slot, Template};
+use crate::template::{HeaderSlot, Scope, Slot, Template, is_caller_headers_path};
 use crate::world::{AccessToken, HttpHeader, HttpRequest, HttpResponse, RequestBody, World, WorldError};
 
-use super::credentials::{HttpCredentials, OAuth2Credentials};
+use super::credentials::HttpCredentials;
+use super::oauth2::OAuth2Credentials;
 use super::query::{QueryParameter, add_query};
 use super::{HttpAction, HttpBody};
 use crate::action::context::request_error::RequestError;
@@ -41,14 +44,24 @@ impl HttpAction {
         request.max_output = context.max_output;
         request.pack = Arc::from(context.entry.pack_folder());
         request.cache = self.cache_lifetime;
-        let caller = context.call.access.identity().filter(|_| self.reads_caller);
-        request.cache_owner = caller.map(|caller| format!("{:?}", (&caller.issuer, &caller.id)));
+        request.cache_owner = self.cache_owner(context);
         request.follows_redirects = self.follows_redirects;
         request.host_policy = self.host_policy.clone();
         self.transport.add_to(&mut request);
         request.cancel = context.call.cancel().clone();
         request.step = context.id.map(str::to_owned);
         Ok(request)
+    }
+
+    /// Whose response it is, where it depends on who calls or on what its client sends.
+    fn cache_owner(&self, context: &StepContext<'_>) -> Option<String> {
+        let (identity, headers) = (context.call.access.identity(), &context.call.secrets.headers);
+        let is_anonymous = identity.is_none() && headers.as_object().is_none_or(Map::is_empty);
+        if !self.reads_caller || is_anonymous {
+            return None;
+        }
+        let caller = identity.map(|caller| (&caller.issuer, &caller.id));
+        Some(format!("{:?}", (caller, sha256(headers.to_string().as_bytes()))))
     }
 
     fn add_body(&self, request: &mut HttpRequest, context: &StepContext<'_>) -> Result<(), ActionError> {
@@ -244,7 +257,10 @@ fn render_header(
     if is_absent(value, context.scope) {
         return Ok(None);
     }
-    let of_env = value.read_paths().iter().any(|path| path.first().is_some_and(|head| head == "env"));
+    let of_env = value
+        .read_paths()
+        .iter()
+        .any(|path| path.first().is_some_and(|head| head == "env") || is_caller_headers_path(path));
     let secret = of_env || reads_step_outcome(value.read_paths(), context);
     let Some(text) = value.render(context.scope)? else { return Ok(None) };
     Ok(Some(if secret { HttpHeader::new_secret(name, text.0) } else { HttpHeader::new(name, text.0) }))

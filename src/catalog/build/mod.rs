@@ -80,6 +80,7 @@ pub fn build(packs: impl Into<ReadPacks>) -> BuildOutcome {
 pub fn build_for_clients(packs: impl Into<ReadPacks>, clients: &[KnownClient]) -> BuildOutcome {
     let ReadPacks { loaded: LoadedPacks { mut load_context, packs, .. }, plain_files, files } = packs.into();
     load_context.has_auth = packs.first().is_some_and(has_auth);
+    load_context.caller_headers = packs.first().map(caller_headers).unwrap_or_default();
     let secrets = Arc::new(build_redactor(&packs, &load_context.report));
     let mut builder = CatalogBuilder { secrets: secrets.clone(), ..CatalogBuilder::default() };
     for (pack, plain_files) in packs.iter().zip(&plain_files) {
@@ -108,6 +109,12 @@ pub fn build_for_clients(packs: impl Into<ReadPacks>, clients: &[KnownClient]) -
 /// Whether the served manifest says who calls over HTTP.
 fn has_auth(pack: &LoadedPack) -> bool {
     pack.manifest.http.as_ref().is_some_and(|http| http.auth.is_some())
+}
+
+/// The headers that clients send for templates, as these name them.
+fn caller_headers(pack: &LoadedPack) -> BTreeSet<String> {
+    let headers = pack.manifest.http.iter().flat_map(|http| http.caller_headers.iter().flatten());
+    headers.map(|name| name.to_ascii_lowercase()).collect()
 }
 
 /// Hides the secrets of all packs, but not in what `report` says of them.

@@ -124,7 +124,7 @@ impl Inputs {
     /// What an entry with these inputs sees in a call: who calls too, unless an argument has that name.
     pub(super) fn scope(&self, pack_context: &PackContext, arguments: Object, call: &CallContext) -> Scope {
         let scope = pack_context.scope(arguments, &call.budget);
-        if self.declares_caller { scope } else { scope.with_caller(call.access.identity()) }
+        if self.declares_caller { scope } else { scope.with_caller(call.access.identity(), &call.secrets) }
     }
 
     /// Whether arguments are given that stand for other values once their paths are resolved.
@@ -438,14 +438,16 @@ pub(super) fn refuse_many_arguments(arguments: &Arguments, compiler: &mut Compil
     compiler.error(Code::TooLarge, first.location, format!("more than {MAX_ARGUMENTS} arguments"));
     // Their uses are not further errors.
     let shapes = arguments.keys().map(|name| (name.value.clone(), Shape::Any));
-    compiler.scope_shape = std::mem::take(&mut compiler.scope_shape).with_arguments(shapes).with_caller();
+    let names = std::mem::take(&mut compiler.scope_shape).with_arguments(shapes);
+    compiler.scope_shape = names.with_caller(&compiler.caller_headers());
     None
 }
 
 /// Puts the arguments that a schema describes in scope.
 fn add_to_scope(schema: &Value, compiler: &mut Compiler<'_>) {
     let shapes = properties_of(schema).map(|(name, schema)| (name.clone(), shape_of(schema)));
-    compiler.scope_shape = std::mem::take(&mut compiler.scope_shape).with_arguments(shapes).with_caller();
+    let names = std::mem::take(&mut compiler.scope_shape).with_arguments(shapes);
+    compiler.scope_shape = names.with_caller(&compiler.caller_headers());
 }
 
 /// The violations as one message.

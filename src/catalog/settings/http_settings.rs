@@ -9,6 +9,7 @@ use url::Url;
 
 use crate::catalog::entry::listed_text::render_at_load;
 use crate::catalog::none_if_invalid;
+use crate::catalog::settings::caller_headers::check_caller_headers;
 use crate::catalog::settings::http_access::{HttpAccess, TokenDigest, normalize_origin};
 use crate::catalog::settings::http_auth::{AuthSettings, auth_settings};
 use crate::compile::{Compiler, Exposure};
@@ -32,6 +33,10 @@ pub struct HttpSettings {
     pub auth: Option<Arc<AuthSettings>>,
     /// The URL of the endpoint, as clients name it.
     pub public_url: Option<Url>,
+    /// The headers that clients send for templates, as they are written.
+    pub caller_headers: Vec<String>,
+    /// Whether a connection exchanges the token of the caller.
+    pub exchanges_tokens: bool,
     /// Whether HTTP+SSE of 2024-11-05 is served too.
     pub sse: bool,
     /// How many sessions there may be.
@@ -117,6 +122,7 @@ pub(in crate::catalog) fn http_settings(pack: &LoadedPack, compiler: &mut Compil
     let public_url = http.public_url.as_ref().map(|url| check_public_url(url, compiler));
     let auth = http.auth.as_ref().map(|auth| auth_settings(auth, pack, compiler));
     check_auth_beside_others(http, compiler);
+    let caller_headers = check_caller_headers(http, compiler);
     check_origins(http, compiler);
     check_hosts(http, compiler);
     warn_of_wildcard_host(http, compiler);
@@ -133,6 +139,8 @@ pub(in crate::catalog) fn http_settings(pack: &LoadedPack, compiler: &mut Compil
         auth: none_if_invalid(auth)?.map(Arc::new),
         access: http_access(http, none_if_invalid(token)?.flatten(), public_url.as_ref()),
         public_url,
+        caller_headers,
+        exchanges_tokens: pack.pack.connections.values().any(|connection| exchanges_token(connection)),
         sse: http.sse.unwrap_or_default(),
         max_sessions: http.max_sessions.as_ref().and_then(|max| usize::try_from(max.value).ok()),
         session_idle: http.session_idle.map(value_types::Duration::to_std),
@@ -285,6 +293,10 @@ fn check_public_url(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Opti
             .help("such as `https://desk.example/mcp`");
     }
     url
+}
+
+fn exchanges_token(connection: &value_types::Connection) -> bool {
+    connection.auth.as_ref().is_some_and(|auth| auth.exchange.is_some())
 }
 
 /// Reports what `auth` stands instead of, and what it needs.

@@ -350,7 +350,7 @@ fn open_skills_dir<'a>(
         return None;
     };
     let walked = walk_skills(&folder, dir.location, compiler)?;
-    let names = pack_context.names.clone().with_caller();
+    let names = pack_context.names.clone().with_caller(&compiler.caller_headers());
     let access = compiler.with_scope_shape(names, |compiler| EntryAccess::build(skills, compiler))?;
     let mut opened = SkillsDir {
         folder,

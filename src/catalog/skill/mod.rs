@@ -100,7 +100,10 @@ impl SkillResource {
     /// The caller lacks a scope, or its condition does not permit it.
     pub(super) fn check_access(&self, call: &mut CallContext) -> Result<(), Refusal> {
         let Some(access) = rules_for(self.access.as_ref(), call) else { return Ok(()) };
-        let scope = self.pack_context.scope(serde_json::Map::new(), &call.budget).with_caller(call.access.identity());
+        let scope = self
+            .pack_context
+            .scope(serde_json::Map::new(), &call.budget)
+            .with_caller(call.access.identity(), &call.secrets);
         access.check(&scope, call)
     }
 

@@ -16,6 +16,9 @@ const MAX_LISTED_FIELDS: usize = 12;
 
 const LOCAL_NAMES: [&str; 4] = ["index", "key", "first", "last"];
 
+const CALLER_HEADERS_HELP: &str =
+    "list the headers that clients send in `http` of the served manifest: `callerHeaders: [X-Desk-Key]`";
+
 impl<'a> Checker<'a> {
     /// The value of a variable; unknown after an error, which is reported.
     pub(super) fn path(&mut self, path: &'a PathNode) -> TypedValue<'a> {
@@ -216,6 +219,13 @@ impl<'a> Checker<'a> {
                 let error = error.did_you_mean(wrong, fields.keys().map(String::as_str));
                 if before == ["arguments"] && fields.is_empty() {
                     return error.help(format!("declare it: `arguments: {{ {wrong}: {{}} }}`"));
+                }
+                if before == ["caller"] && wrong == "headers" {
+                    return error.help(CALLER_HEADERS_HELP);
+                }
+                if before == ["caller", "headers"] && error.help.is_none() {
+                    let known = quote_names(&fields.keys().collect::<Vec<_>>());
+                    return error.help(format!("{CALLER_HEADERS_HELP}; declared are {known}"));
                 }
                 if before == ["env"] && error.help.is_none() {
                     return error.help(format!("declare it at the top of the manifest: `env: {{ {wrong}: {{}} }}`"));

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     net::IpAddr,
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -10,13 +11,14 @@ use axum::{
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     response::Response,
 };
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use url::Url;
 
 use crate::{
     auth::{AuthError, Authenticator},
-    catalog::Catalog,
-    identity::AccessControl,
+    catalog::{Catalog, HttpSettings},
+    identity::{AccessControl, CallerSecrets},
+    redact::MIN_SECRET_CHARS,
     server::SharedServer,
 };
 
@@ -31,10 +33,15 @@ const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 /// How often it is looked whether the token of a stream is still good.
 pub(super) const RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 
+/// A longer value of a header is refused: it is looked for in all that is answered.
+const MAX_CALLER_HEADER_BYTES: usize = 4 << 10;
+
 /// Who sent a request, and for how long its token is good.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sender {
     pub(super) access: AccessControl,
+    /// What the request brings to act upstream as its sender.
+    pub(super) secrets: Arc<CallerSecrets>,
     pub(super) expires_at: Option<SystemTime>,
     /// Where it is.
     pub(super) address: Option<IpAddr>,
@@ -83,7 +90,7 @@ impl Authentication {
             return Err(AuthDenial::InsufficientScope(settings.scopes.clone()));
         }
         let access = AccessControl::Caller(Some(verified.identity));
-        Ok(Sender { access, expires_at: verified.expires_at, address: None })
+        Ok(Sender { access, expires_at: verified.expires_at, ..Sender::default() })
     }
 
     /// The URL of the endpoint, as clients name it.
@@ -200,12 +207,46 @@ impl AuthDenial {
 }
 
 impl Sender {
+    /// The sender with what a request brings to act upstream: the headers that the manifest declares and no others, and the
+    /// token of an issuer where a connection exchanges it. The answer to a request that brings what cannot be sent on.
+    pub(super) fn with_secrets(self, headers: &HeaderMap, settings: &HttpSettings) -> Result<Sender, Response> {
+        let mut found = Map::new();
+        for name in &settings.caller_headers {
+            match header_text(headers, name) {
+                Ok(Some(value)) => drop(found.insert(name.to_ascii_lowercase(), value.into())),
+                Ok(None) => {}
+                Err((status, words)) => return Err(text_response(status, format!("`{name}` {words}\n"))),
+            }
+        }
+        let has_issuer = self.access.identity().is_some_and(|identity| !identity.issuer.is_empty());
+        let token = if settings.exchanges_tokens && has_issuer { bearer_token(headers).ok().flatten() } else { None };
+        let secrets = CallerSecrets { headers: Value::Object(found), token: token.map(str::to_owned) };
+        Ok(if secrets.is_empty() { self } else { Sender { secrets: Arc::new(secrets), ..self } })
+    }
+
     /// How long to wait before it is asked again whether its token is good; `None` if it has none that ends.
     pub(super) fn recheck_after(&self) -> Option<Duration> {
         let expires_at = self.expires_at?;
         let left = expires_at.duration_since(SystemTime::now()).unwrap_or_default();
         Some(left.min(RECHECK_INTERVAL))
     }
+}
+
+/// The value of a header that the manifest declares, or why it cannot be sent on. An empty one is none.
+fn header_text<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, (StatusCode, &'static str)> {
+    let mut values = headers.get_all(name).iter();
+    let (value, None) = (values.next(), values.next()) else {
+        return Err((StatusCode::BAD_REQUEST, "is sent twice"));
+    };
+    let Some(value) = value else { return Ok(None) };
+    if value.len() < MIN_SECRET_CHARS && !value.is_empty() {
+        return Err((StatusCode::BAD_REQUEST, "is too short to be a secret"));
+    }
+    if value.len() > MAX_CALLER_HEADER_BYTES {
+        return Err((StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "is too long"));
+    }
+    let text = value.to_str().map_err(|_| (StatusCode::BAD_REQUEST, "has other characters than ASCII"))?;
+    Ok(Some(text.trim()).filter(|text| !text.is_empty()))
 }
 
 /// The bearer token of a request. A second `Authorization` is someone's trick.

@@ -397,7 +397,7 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
     let mut response = answered.unwrap_or_else(|refused| refused.into_response(redactors));
     head.tell_of_refusal(&mut response, &http_server.shared_server, &catalog);
     if let Some(origin) = origin {
-        add_cors_headers(response.headers_mut(), origin);
+        add_cors_headers(response.headers_mut(), origin, &catalog.http_settings().caller_headers);
     }
     response
 }
@@ -424,6 +424,10 @@ async fn answer_request(
         Err(denial) => return Ok(http_server.authentication.denied_response(&denial, catalog)),
     };
     head.access = sender.access.clone();
+    let sender = match sender.with_secrets(request.headers(), catalog.http_settings()) {
+        Ok(sender) => sender,
+        Err(refused) => return Ok(refused),
+    };
     match (page, sse) {
         (Some(page), _) => Ok(page.event_stream(http_server, request.headers())),
         (None, Some(paths)) => sse::handle_sse(http_server, paths, connection, request, sender).await,

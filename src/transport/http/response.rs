@@ -123,18 +123,22 @@ pub(super) fn build_response(status: StatusCode, content_type: &'static str, bod
     response
 }
 
+/// The headers that a page of an allowed origin may send, beside those that the manifest declares.
+const ALLOWED_HEADERS: &str =
+    "Authorization, Content-Type, Last-Event-ID, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id";
+
 /// Lets a page of an allowed origin read the response: its browser asks for that.
-pub(super) fn add_cors_headers(headers: &mut HeaderMap, origin: HeaderValue) {
+pub(super) fn add_cors_headers(headers: &mut HeaderMap, origin: HeaderValue, caller_headers: &[String]) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::VARY, HeaderValue::from_static("Origin"));
     for (name, value) in [
         (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),
-        (
-            header::ACCESS_CONTROL_ALLOW_HEADERS,
-            "Authorization, Content-Type, Last-Event-ID, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id",
-        ),
         (header::ACCESS_CONTROL_EXPOSE_HEADERS, "Mcp-Session-Id, WWW-Authenticate"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
+    }
+    let allowed = [ALLOWED_HEADERS].into_iter().chain(caller_headers.iter().map(String::as_str));
+    if let Ok(allowed) = HeaderValue::from_str(&allowed.collect::<Vec<_>>().join(", ")) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
     }
 }

@@ -226,7 +226,8 @@ impl HttpSession {
                         address: sender.address,
                         bytes: request.source.bytes,
                     };
-                    let request = IncomingRequest { access: sender.access.clone(), source, ..request };
+                    let (access, secrets) = (sender.access.clone(), sender.secrets.clone());
+                    let request = IncomingRequest { access, secrets, source, ..request };
                     self.handler.begin(request, move |answer| session.answer(answer, reservation));
                 }
                 HandlerMessage::Answer(id, answer) => {

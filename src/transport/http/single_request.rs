@@ -47,6 +47,7 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
         cancel,
         access: post.sender.access.clone(),
         source: RequestSource { session: None, address: post.sender.address, bytes: post.bytes },
+        secrets: post.sender.secrets.clone(),
     };
     handler.begin(incoming, move |answer| match sender.try_send(answer) {
         Ok(()) => {}

@@ -141,6 +141,7 @@ async fn token_endpoint_passes_the_same_guard() {
         client_id: "c".to_owned(),
         client_secret: "s".to_owned(),
         credentials_in_form: false,
+        subject: None,
         form: Vec::new(),
         limits: fixture.request("issuer.test", allow),
     };
