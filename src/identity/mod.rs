@@ -47,11 +47,11 @@ pub struct Identity {
     pub issuer: String,
     /// The client that the token was issued to.
     pub client: Option<String>,
-    /// The scopes that it was granted, and those that they imply.
+    /// The scopes that it was granted, and those that they imply: `[desk.write]`.
     pub scopes: BTreeSet<String>,
-    /// Its roles.
+    /// Its roles: `[ops, lead]`.
     pub roles: BTreeSet<String>,
-    /// The claims of its token.
+    /// The claims of its token: `{ team: desk }`.
     pub claims: Map<String, Value>,
 }
 
