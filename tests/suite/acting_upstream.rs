@@ -129,7 +129,7 @@ fn headers_that_cannot_be_sent_on_are_refused() {
     assert!(allowed.contains("Mcp-Session-Id") && allowed.ends_with("X-Desk-Key, X-Desk-Team"), "{allowed}");
     assert_eq!(upstream.requests().len(), 0);
     let client = folder.stdio();
-    let answer = client.client("2025-06-18").call_text("header", json!({}));
+    let answer = client.client("2025-06-18").call("header", json!({})).to_string();
     assert!(answer.contains("sends no header `x-desk-key`"), "{answer}");
 }
 
@@ -149,6 +149,7 @@ fn misplaced_and_undeclared_headers_are_errors_at_their_place() {
     let base = "folio: 1\nserver: { name: desk }\nhttp: { callerHeaders: [X-Desk-Key] }\n";
     let secret = "{{caller.headers.x-desk-key}}";
     let only = "the caller's header `x-desk-key` may only stand in requests";
+    let argument = "the caller's header `x-desk-key` would be sent wherever `u` points";
     let host = "the caller's header `x-desk-key` would be sent to a host that the manifest does not name";
     for (entry, message) in [
         (format!("{{ result: {{ text: '{secret}' }} }}"), only),
@@ -170,7 +171,7 @@ fn misplaced_and_undeclared_headers_are_errors_at_their_place() {
             format!(
                 "{{ arguments: {{ u: {{}} }}, run: {{ http: {{ url: '{{{{u}}}}', headers: {{ K: '{secret}' }} }} }} }}"
             ),
-            host,
+            argument,
         ),
         (format!("{{ run: {{ http: {{ url: '{{{{env.API}}}}/a', headers: {{ K: '{secret}' }} }} }} }}"), host),
         (
@@ -378,7 +379,7 @@ fn refusal_and_missing_token_are_words() {
     assert!(words.contains("no token of the caller to exchange: the user has to sign in"), "{words}");
     assert_eq!(desk.upstream.requests().len(), 0, "nothing is sent as somebody else");
     let stdio = desk._folder.serve_command().env("SECRET", "client-secret-1").stdio();
-    let words = stdio.client("2025-06-18").call_text("get", json!({}));
+    let words = stdio.client("2025-06-18").call("get", json!({})).to_string();
     assert!(words.contains("this server knows its callers over HTTP only"), "{words}");
 }
 
