@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::Map;
 use url::Url;
 
 use crate::action::{ActionError, ProgressUpdate, StepContext};
@@ -55,13 +54,15 @@ impl HttpAction {
 
     /// Whose response it is, where it depends on who calls or on what its client sends.
     fn cache_owner(&self, context: &StepContext<'_>) -> Option<String> {
-        let (identity, headers) = (context.call.access.identity(), &context.call.secrets.headers);
-        let is_anonymous = identity.is_none() && headers.as_object().is_none_or(Map::is_empty);
-        if !self.reads_caller || is_anonymous {
-            return None;
+        let headers = context.call.secrets.headers.as_object().filter(|headers| !headers.is_empty());
+        let headers = headers.map(|headers| sha256(format!("{headers:?}").as_bytes()));
+        let caller = context.call.access.identity().map(|caller| (&caller.issuer, &caller.id));
+        match (caller, headers) {
+            _ if !self.reads_caller => None,
+            (None, None) => None,
+            (Some(caller), None) => Some(format!("{caller:?}")),
+            (caller, Some(headers)) => Some(format!("{:?}", (caller, headers))),
         }
-        let caller = identity.map(|caller| (&caller.issuer, &caller.id));
-        Some(format!("{:?}", (caller, sha256(headers.to_string().as_bytes()))))
     }
 
     fn add_body(&self, request: &mut HttpRequest, context: &StepContext<'_>) -> Result<(), ActionError> {

@@ -412,8 +412,7 @@ fn mistakes_are_errors_at_their_places() {
         &built(&[("folio.yaml", "tools: { e: { title: '{{caller.id}}', result: { text: x } } }")], &[]).report,
     );
     assert!(report.contains("cannot use `{{caller.id}}` in a listed text"), "{report}");
-    let claims =
-        "tools: { e: { description: d, permit: '{{caller.claims.a.b}}', result: { text: '{{caller.headers.x}}' } } }";
+    let claims = "tools: { e: { description: d, permit: '{{caller.claims.a.b}}', result: { text: '{{caller.id}}' } } }";
     let report = render_lines(&built(&[("folio.yaml", claims)], &[]).report);
     assert!(!report.contains("error["), "{report}");
 }
