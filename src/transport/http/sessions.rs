@@ -179,7 +179,6 @@ async fn sleep_until_due(due: Option<Instant>) {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::authentication::Sender;
     use super::*;
     use crate::server::testing::{TEST_MANIFEST, shared_server};
     use crate::transport::http::authentication::Sender;
