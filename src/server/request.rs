@@ -8,6 +8,7 @@ use rmcp::model::{ClientCapabilities, ClientRequest, ErrorData, Implementation, 
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::Reservation;
+use crate::catalog::result::refusal::{Refusal, RefusalKind};
 use crate::identity::{AccessControl, CallerSecrets};
 use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
@@ -76,6 +77,13 @@ impl McpRequest {
     pub(crate) fn client_info(&self) -> Option<Implementation> {
         let of_session = || Some(self.session.negotiated()?.client.client_info.clone());
         self.meta.client_info().or_else(of_session)
+    }
+
+    /// Notes, for who is told of requests, that its caller may not do it.
+    pub(crate) fn note_refusal(&self, refusal: &Refusal) {
+        if refusal.kind == RefusalKind::InsufficientScope {
+            self.end_note.refuse(refusal.required_scopes().into_iter().collect());
+        }
     }
 
     /// Refuses it to a client that has asked for too much.

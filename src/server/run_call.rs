@@ -91,7 +91,11 @@ impl ConnectionHandler {
                 .run(&request.cancel, call(entry_call.arguments, self.call_context(request, &request.cancel)))
                 .await;
             log.finish(&outcome);
-            return outcome.map(CallOutcome::Done).map_err(|error| refuse(error.into_refusal()));
+            return outcome.map(CallOutcome::Done).map_err(|error| {
+                let refusal = error.into_refusal();
+                request.note_refusal(&refusal);
+                refuse(refusal)
+            });
         }
         self.run_interactive_call(entry_call, request, call, refuse).await
     }
@@ -139,7 +143,10 @@ impl ConnectionHandler {
                     self.input_required(*pending, &binding(), request).map(CallOutcome::InputRequired)
                 }
                 Err(CallError::Detached(checkpoint)) => Ok(CallOutcome::Detached(checkpoint, arguments)),
-                Err(CallError::Refused(refusal)) => Err(refuse(refusal)),
+                Err(CallError::Refused(refusal)) => {
+                    request.note_refusal(&refusal);
+                    Err(refuse(refusal))
+                }
             }
         })
     }

@@ -212,7 +212,6 @@ impl SharedServer {
 
     /// Ends the streams on which clients listen for changes, with their result. Calls go on. It cannot be undone.
     pub(crate) fn end_listening(&self) {
-        self.inner.health.start_draining();
         self.inner.end_of_listening.cancel();
     }
 

@@ -12,6 +12,7 @@ use super::http_access::TokenDigest;
 use super::http_settings::secret_variable;
 use crate::action::SelectExpression;
 use crate::catalog::entry::listed_text::render_at_load;
+use crate::catalog::none_if_invalid;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::digest::sha256;
@@ -223,9 +224,9 @@ fn issuer_settings(
     let claims = claim_expressions(spec.claims.as_ref(), at, compiler);
     Some(IssuerSettings {
         issuer: url?.0,
-        audience: crate::catalog::none_if_invalid(audience)?,
-        jwks_uri: crate::catalog::none_if_invalid(jwks_uri)?.map(|(_, url)| url),
-        introspect: crate::catalog::none_if_invalid(introspect)?,
+        audience: none_if_invalid(audience)?,
+        jwks_uri: none_if_invalid(jwks_uri)?.map(|(_, url)| url),
+        introspect: none_if_invalid(introspect)?,
         claims: claims?,
     })
 }
@@ -247,8 +248,8 @@ fn introspection_settings(
         .map(|secret| secret_variable(secret, "clientSecret", "issuer is not asked about tokens", pack, compiler));
     Some(IntrospectionSettings {
         url: url?.1,
-        client_id: crate::catalog::none_if_invalid(client_id)?,
-        client_secret: crate::catalog::none_if_invalid(client_secret)?.flatten().unwrap_or_default(),
+        client_id: none_if_invalid(client_id)?,
+        client_secret: none_if_invalid(client_secret)?.flatten().map(|(_, secret)| secret).unwrap_or_default(),
         cache: introspect.cache.map_or(Duration::from_secs(30), value_types::Duration::to_std),
     })
 }

@@ -325,7 +325,7 @@ fn bearer_token(
     pack: &LoadedPack,
     compiler: &mut Compiler<'_>,
 ) -> Option<Option<TokenDigest>> {
-    let Some(value) = secret_variable(token, "token", "server has no token", pack, compiler)? else {
+    let Some((name, value)) = secret_variable(token, "token", "server has no token", pack, compiler)? else {
         return Some(None);
     };
     if value.chars().count() < MIN_TOKEN_CHARS {
@@ -333,21 +333,21 @@ fn bearer_token(
             .warning(
                 Code::Secret,
                 token.location,
-                format!("token in `{}` is shorter than {MIN_TOKEN_CHARS} characters", token.value.trim()),
+                format!("token in `{name}` is shorter than {MIN_TOKEN_CHARS} characters"),
             )
             .help("generate one with `openssl rand -hex 32`");
     }
     Some(Some(TokenDigest::new(&value)))
 }
 
-/// The value of the variable that `text` names alone: `Some(None)` where it is not set, which `consequence` explains.
+/// The variable that `text` names alone, and its value: `Some(None)` where it is not set, which `consequence` explains.
 pub(super) fn secret_variable(
     text: &Spanned<String>,
     key: &str,
     consequence: &str,
     pack: &LoadedPack,
     compiler: &mut Compiler<'_>,
-) -> Option<Option<String>> {
+) -> Option<Option<(String, String)>> {
     let template: Template<TextSlot> = compiler.template(text, Exposure::Credential)?;
     let Some(name) = template.single_path().and_then(|path| match path {
         [env, name] if env == "env" => Some(name),
@@ -371,5 +371,5 @@ pub(super) fn secret_variable(
         }
         return Some(None);
     }
-    Some(Some(value.to_owned()))
+    Some(Some((name.clone(), value.to_owned())))
 }

@@ -263,6 +263,7 @@ impl BoundServer {
 /// any more.
 async fn drain(shared_server: &SharedServer, sessions: &Sessions, no_more_requests: &CancellationToken) {
     let Some(drain) = shared_server.catalog().http_settings().drain else { return };
+    shared_server.health().start_draining();
     tokio::time::sleep(drain.delay).await;
     no_more_requests.cancel();
     shared_server.end_listening();
