@@ -10,6 +10,7 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::diagnostic::truncate;
 use crate::identity::AccessControl;
+use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
 use crate::telemetry::{ClientName, Observers, Outcome, RequestIdRef, RequestObserver, RequestRecord};
 
@@ -70,6 +71,8 @@ pub(crate) struct ObservedRequest {
     client: Option<ClientName>,
     source: RequestSource,
     trace: Option<String>,
+    /// What finds the secrets that came with it, if there are any.
+    redactor: Option<Arc<Redactor>>,
     params: Option<Value>,
     end: RequestEnd,
 }
@@ -115,6 +118,7 @@ impl ConnectionHandler {
             client,
             source: request.source.clone(),
             trace: request.trace_id().map(str::to_owned),
+            redactor: (!request.secrets.is_empty()).then(|| request.redactor.clone()),
             params: parts.params.then(|| params_of(message)),
             end: RequestEnd::default(),
         }))
@@ -211,6 +215,7 @@ impl ObservedRequest {
             bytes_in: self.source.bytes,
             bytes_out: end.bytes_out,
             manifest: self.snapshot.catalog.digest(),
+            redactor: self.redactor.as_deref(),
             params: self.params.as_ref(),
             response: end.response.as_deref(),
         })

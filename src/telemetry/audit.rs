@@ -16,7 +16,7 @@ use crate::budget::block_if_large_with_secrets;
 use crate::catalog::AuditSettings;
 use crate::identity::Identity;
 use crate::manifest::AuditLevel;
-use crate::redact::Redactors;
+use crate::redact::{Redactor, Redactors};
 
 /// Writes a line for each request.
 pub struct Audit {
@@ -93,8 +93,11 @@ impl Audit {
     }
 
     /// A line of JSON without secrets.
-    fn encode(&self, line: &AuditLine<'_>) -> Vec<u8> {
+    fn encode(&self, line: &AuditLine<'_>, of_request: Option<&Redactor>) -> Vec<u8> {
         let mut json = serde_json::to_vec(line).unwrap_or_default();
+        if let Some(redactor) = of_request {
+            json = block_if_large_with_secrets(json.len() as u64, || redactor.redact_message(json));
+        }
         if !self.redactors.is_empty() {
             json = block_if_large_with_secrets(json.len() as u64, || self.redactors.redact_message(json));
         }
@@ -105,7 +108,7 @@ impl Audit {
     fn request_line(&self, record: &RequestRecord<'_>, outcome: &str) -> Vec<u8> {
         let level = self.level;
         let sent = record.params.filter(|_| level != AuditLevel::Metadata);
-        self.encode(&AuditLine {
+        let line = AuditLine {
             time: now(),
             id: Some(record.id),
             trace: record.trace,
@@ -125,7 +128,8 @@ impl Audit {
             arguments: sent.and_then(|params| ["arguments", "argument"].iter().find_map(|key| params.get(key))),
             result: record.response.filter(|_| level == AuditLevel::All),
             ..AuditLine::default()
-        })
+        };
+        self.encode(&line, record.redactor)
     }
 }
 
@@ -154,21 +158,24 @@ impl RequestObserver for Audit {
     }
 
     fn on_http_refusal(&self, refusal: &HttpRefusal<'_>) {
-        let line = self.encode(&AuditLine {
-            time: now(),
-            caller: refusal.identity.map(AuditCaller::new),
-            address: refusal.address.map(|address| address.to_string()),
-            session: refusal.session,
-            method: refusal.http_method,
-            entry: Some(refusal.path),
-            outcome: Outcome::Refused.as_str(),
-            status: Some(refusal.status),
-            reason: Some(refusal.reason.as_str()),
-            missing_scopes: refusal.missing_scopes,
-            ms: milliseconds(refusal.elapsed),
-            manifest: refusal.manifest,
-            ..AuditLine::default()
-        });
+        let line = self.encode(
+            &AuditLine {
+                time: now(),
+                caller: refusal.identity.map(AuditCaller::new),
+                address: refusal.address.map(|address| address.to_string()),
+                session: refusal.session,
+                method: refusal.http_method,
+                entry: Some(refusal.path),
+                outcome: Outcome::Refused.as_str(),
+                status: Some(refusal.status),
+                reason: Some(refusal.reason.as_str()),
+                missing_scopes: refusal.missing_scopes,
+                ms: milliseconds(refusal.elapsed),
+                manifest: refusal.manifest,
+                ..AuditLine::default()
+            },
+            None,
+        );
         self.file.write(line);
     }
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::identity::Identity;
+use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
 
 /// Is told of what a server does. Each method is called on the thread that serves, so none may take long.
@@ -191,6 +192,8 @@ pub struct RequestRecord<'a> {
     pub bytes_out: u64,
     /// The digest of the manifest that it was answered from.
     pub manifest: &'a str,
+    /// What finds the secrets that came with it, if there are any.
+    pub redactor: Option<&'a Redactor>,
     /// What was sent, for those who want to know.
     pub params: Option<&'a Value>,
     /// What was answered: the result, or the error.

@@ -285,13 +285,14 @@ const CONNECTION_SLOTS: &[HttpSlot] = &[
 
 /// Keys of requests and connections that are not templates, or whose templates have rows of other names or tests below.
 const OTHER_KEYS: &[&str] = &[
-    "Auth.basic", "Auth.oauth2", "BodyBytes.file", "Connection.allow", "Connection.failIf", "Connection.proxy",
-    "Connection.retry", "Connection.tls", "FilePart.file", "FilePart.mimeType", "HttpRequest.allow",
-    "HttpRequest.auth", "HttpRequest.cache", "HttpRequest.expect", "HttpRequest.failIf", "HttpRequest.method",
-    "HttpRequest.onError", "HttpRequest.paginate", "HttpRequest.redirect", "HttpRequest.retry", "HttpRequest.timeout",
-    "HttpRequest.use", "NameValue.name", "NameValue.value", "Paginate.cursor", "Paginate.items", "Paginate.maxItems",
-    "Paginate.maxPages", "Paginate.next", "Paginate.page", "Paginate.parameter", "Paginate.partial", "Paginate.start",
-    "Paginate.step", "Retry.attempts", "Retry.backoff", "Retry.on", "Retry.unsafe",
+    "Auth.basic", "Auth.exchange", "Auth.oauth2", "BodyBytes.file", "Connection.allow", "Connection.failIf",
+    "Connection.proxy", "Connection.retry", "Connection.tls", "FilePart.file", "FilePart.mimeType",
+    "HttpRequest.allow", "HttpRequest.auth", "HttpRequest.cache", "HttpRequest.expect", "HttpRequest.failIf",
+    "HttpRequest.method", "HttpRequest.onError", "HttpRequest.paginate", "HttpRequest.redirect", "HttpRequest.retry",
+    "HttpRequest.timeout", "HttpRequest.use", "NameValue.name", "NameValue.value", "Paginate.cursor", "Paginate.items",
+    "Paginate.maxItems", "Paginate.maxPages", "Paginate.next", "Paginate.page", "Paginate.parameter",
+    "Paginate.partial", "Paginate.start", "Paginate.step", "Retry.attempts", "Retry.backoff", "Retry.on",
+    "Retry.unsafe",
 ];
 
 /// A request with a token from the client credentials, some of which are given.

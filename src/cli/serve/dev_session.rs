@@ -1,5 +1,6 @@
 //! What `folio dev` says of reloads, calls and clients: on stderr, and to the page.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -196,9 +197,17 @@ impl DevSession {
     /// A call as it is told, without secrets.
     fn masked_call(&self, record: &RequestRecord<'_>) -> CallEvent {
         let redactors = self.redactors.get_or_init(Redactors::default);
-        let text = |text: &str| redactors.redact_text(text.to_owned());
-        let json =
-            |value: String| serde_json::from_slice(&redactors.redact_message(value.into_bytes())).unwrap_or_default();
+        let text = |text: &str| {
+            let text = record.redactor.map_or(Cow::Borrowed(text), |redactor| redactor.redact_text(text));
+            redactors.redact_text(text.into_owned())
+        };
+        let json = |value: String| {
+            let value = match record.redactor {
+                Some(redactor) => redactor.redact_message(value.into_bytes()),
+                None => value.into_bytes(),
+            };
+            serde_json::from_slice(&redactors.redact_message(value)).unwrap_or_default()
+        };
         CallEvent {
             client: record.client.cloned().unwrap_or_default(),
             spec_version: record.version.as_str(),

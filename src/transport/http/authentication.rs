@@ -25,7 +25,7 @@ use crate::{
 use super::{
     access_guard::AccessDenial,
     refusal::RefusalNote,
-    response::{denied_response, json_response, text_response},
+    response::{RefusedRequest, denied_response, json_response, text_response},
 };
 
 /// Where the metadata of a protected resource is, before the path of the resource (RFC 9728, 3.1).
@@ -208,14 +208,14 @@ impl AuthDenial {
 
 impl Sender {
     /// The sender with what a request brings to act upstream: the headers that the manifest declares and no others, and the
-    /// token of an issuer where a connection exchanges it. The answer to a request that brings what cannot be sent on.
-    pub(super) fn with_secrets(self, headers: &HeaderMap, settings: &HttpSettings) -> Result<Sender, Response> {
+    /// token of an issuer where a connection exchanges it. Refuses a request that brings what cannot be sent on.
+    pub(super) fn with_secrets(self, headers: &HeaderMap, settings: &HttpSettings) -> Result<Sender, RefusedRequest> {
         let mut found = Map::new();
         for name in &settings.caller_headers {
             match header_text(headers, name) {
                 Ok(Some(value)) => drop(found.insert(name.to_ascii_lowercase(), value.into())),
                 Ok(None) => {}
-                Err((status, words)) => return Err(text_response(status, format!("`{name}` {words}\n"))),
+                Err((status, words)) => return Err(RefusedRequest::text(status, format!("`{name}` {words}\n"))),
             }
         }
         let has_issuer = self.access.identity().is_some_and(|identity| !identity.issuer.is_empty());

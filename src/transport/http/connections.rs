@@ -99,6 +99,8 @@ impl Connections {
                 connection::serve(stream, connection, stop, answer).await;
             });
         }
+        // Whoever connects from here on is refused, and does not wait for what is running.
+        drop(listener);
         self.wait_until_empty().await;
     }
 

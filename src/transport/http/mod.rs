@@ -425,10 +425,7 @@ async fn answer_request(
         Err(denial) => return Ok(http_server.authentication.denied_response(&denial, catalog)),
     };
     head.access = sender.access.clone();
-    let sender = match sender.with_secrets(request.headers(), catalog.http_settings()) {
-        Ok(sender) => sender,
-        Err(refused) => return Ok(refused),
-    };
+    let sender = sender.with_secrets(request.headers(), catalog.http_settings())?;
     match (page, sse) {
         (Some(page), _) => Ok(page.event_stream(http_server, request.headers())),
         (None, Some(paths)) => sse::handle_sse(http_server, paths, connection, request, sender).await,
