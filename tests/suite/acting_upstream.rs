@@ -164,7 +164,7 @@ fn misplaced_and_undeclared_headers_are_errors_at_their_place() {
         (format!("{{ run: [{{ when: '{secret}', sleep: 1s }}] }}"), only),
         (format!("{{ permit: '{secret}', result: {{ text: a }} }}"), only),
         (
-            format!("{{ result: {{ text: '{{{{json caller.headers}}}}' }} }}"),
+            "{ result: { text: '{{json caller.headers}}' } }".to_owned(),
             "`caller.headers` may only stand in requests",
         ),
         (
