@@ -163,10 +163,7 @@ fn misplaced_and_undeclared_headers_are_errors_at_their_place() {
         (format!("{{ run: {{ http: {{ url: 'https://a.example/{secret}' }} }} }}"), only),
         (format!("{{ run: [{{ when: '{secret}', sleep: 1s }}] }}"), only),
         (format!("{{ permit: '{secret}', result: {{ text: a }} }}"), only),
-        (
-            "{ result: { text: '{{json caller.headers}}' } }".to_owned(),
-            "`caller.headers` may only stand in requests",
-        ),
+        ("{ result: { text: '{{json caller.headers}}' } }".to_owned(), "`caller.headers` may only stand in requests"),
         (
             format!(
                 "{{ arguments: {{ u: {{}} }}, run: {{ http: {{ url: '{{{{u}}}}', headers: {{ K: '{secret}' }} }} }} }}"

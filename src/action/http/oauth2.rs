@@ -4,7 +4,7 @@ use crate::action::{ActionError, StepContext};
 use crate::compile::{Compiler, Exposure, Grants};
 use crate::diagnostic::{Code, LoadPurpose};
 use crate::digest::sha256;
-use crate::identity::AccessControl;
+use crate::identity::{AccessControl, is_scope_byte};
 use crate::template::{Scope, Template, TextSlot, UrlBase, UrlSlot};
 use crate::value_types::{ClientAuthentication, Exchange, OAuth2};
 use crate::world::{HttpRequest, SubjectToken, TokenRequest, is_loopback_host};
@@ -48,9 +48,7 @@ impl ScopeTemplate {
 
     fn render(&self, scope: &Scope) -> Result<String, ActionError> {
         let text = self.template.render(scope)?.0;
-        // RFC 6749, 3.3.
-        let is_of_scope = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
-        match self.is_single_scope && !text.bytes().all(is_of_scope) {
+        match self.is_single_scope && !text.bytes().all(is_scope_byte) {
             true => Err(ActionError::message(NOT_ONE_SCOPE.to_owned())),
             false => Ok(text),
         }
