@@ -14,7 +14,7 @@ use crate::world::{HostPolicy, HttpHeader, HttpRequest, RequestBody, World, basi
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_RESPONSE_BYTES: u64 = 256 << 10;
 
-/// Asks each issuer that can be asked whether the token is one of its own.
+/// Asks the issuer that can be asked whether the token is one of its own.
 pub(super) async fn ask(
     token: &str,
     settings: &AuthSettings,
@@ -22,26 +22,9 @@ pub(super) async fn ask(
     world: &dyn World,
     now: SystemTime,
 ) -> Result<CachedToken, AuthError> {
-    let mut refused = AuthError::Invalid("token is unknown");
-    for issuer in &settings.issuers {
-        let Some(introspect) = &issuer.introspect else { continue };
-        match introspect_token(token, issuer, introspect, world).await {
-            Ok(claims) => return accept(claims, issuer, introspect, settings, resource, now),
-            Err(AuthError::Unavailable) => refused = AuthError::Unavailable,
-            Err(AuthError::Invalid(_)) => {}
-        }
-    }
-    Err(refused)
-}
-
-fn accept(
-    claims: Map<String, Value>,
-    issuer: &IssuerSettings,
-    introspect: &IntrospectionSettings,
-    settings: &AuthSettings,
-    resource: &str,
-    now: SystemTime,
-) -> Result<CachedToken, AuthError> {
+    let asked = settings.issuers.iter().find_map(|issuer| Some((issuer, issuer.introspect.as_ref()?)));
+    let (issuer, introspect) = asked.ok_or(AuthError::Invalid("token is unknown"))?;
+    let claims = introspect_token(token, issuer, introspect, world).await?;
     if claims.get("iss").is_some_and(|named| *named != issuer.issuer) {
         return Err(AuthError::Invalid("token is from an unknown issuer"));
     }

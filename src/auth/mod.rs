@@ -16,6 +16,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use url::Url;
 
 use crate::catalog::{AuthSettings, IssuerSettings};
@@ -32,6 +34,10 @@ use token_cache::{CachedToken, TokenCache};
 const CLOCK_SKEW: Duration = Duration::from_secs(60);
 /// A longer token is refused unread.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
+
+/// How many tokens an issuer is asked about at a time, and how long others wait for that.
+const MAX_INTROSPECTIONS: usize = 16;
+const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// A token that was verified.
 #[derive(Debug, Clone)]
@@ -61,12 +67,20 @@ pub(crate) struct Authenticator {
     issuers: Mutex<HashMap<IssuerKeySource, Arc<IssuerKeys>>>,
     cache: TokenCache,
     health: Arc<ServerHealth>,
+    /// How many tokens may be asked about at a time: anybody may send one.
+    introspections: Semaphore,
 }
 
 impl Authenticator {
     /// Asks issuers by requests in `world`.
     pub(crate) fn new(world: Arc<dyn World>) -> Authenticator {
-        Authenticator { world, issuers: Mutex::default(), cache: TokenCache::default(), health: Arc::default() }
+        Authenticator {
+            world,
+            issuers: Mutex::default(),
+            cache: TokenCache::default(),
+            health: Arc::default(),
+            introspections: Semaphore::new(MAX_INTROSPECTIONS),
+        }
     }
 
     /// The same that notes in `health` whether issuers can be reached.
@@ -104,7 +118,11 @@ impl Authenticator {
         }
         let verified = match Jwt::parse(token)? {
             Some(jwt) => self.verify_jwt(jwt, settings, resource, now).await?,
-            None => introspection::ask(token, settings, resource, &*self.world, now).await?,
+            None => {
+                let asking = timeout(MAX_WAIT, self.introspections.acquire()).await;
+                let _asking = asking.map_err(|_| AuthError::Unavailable)?;
+                introspection::ask(token, settings, resource, &*self.world, now).await?
+            }
         };
         self.cache.insert(digest, settings, verified.clone(), now);
         Ok(verified.token)

@@ -3,10 +3,20 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use std::time::Duration;
+
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::capacity::Capacity;
 use super::pool::MemoryUsage;
+use super::token_bucket::TokenBucket;
+
+/// The maximum credit of an idle caller: what it earns in this time.
+const MAX_CREDIT: Duration = Duration::from_secs(10);
+
+/// How many clients those at one address stand for, who are counted together.
+const CLIENTS_PER_ADDRESS: u32 = 100;
 
 /// Who calls.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +24,7 @@ pub enum CallerKind {
     /// The only one there is, as on a pipe.
     #[default]
     Only,
-    /// The client of one session among others.
+    /// The client of one session among others, or a caller who is known by a token.
     Session,
     /// The clients without a session at one address.
     Address,
@@ -30,6 +40,7 @@ pub struct Caller {
     /// Running programs.
     pub programs: Share,
     pub(super) blocking_calls: Share,
+    credit: Mutex<TokenBucket>,
 }
 
 impl Caller {
@@ -46,6 +57,17 @@ impl Caller {
     /// Who it is.
     pub fn kind(&self) -> CallerKind {
         self.kind
+    }
+
+    /// Takes from its credit the time in which a client earns a request, or returns how long to wait for it.
+    pub fn charge(&self, cost: Duration) -> Result<(), Duration> {
+        let clients = if self.kind == CallerKind::Address { CLIENTS_PER_ADDRESS } else { 1 };
+        self.credit.lock().take(cost / clients, MAX_CREDIT)
+    }
+
+    /// Whether it has all of its credit.
+    pub fn has_full_credit(&self) -> bool {
+        self.credit.lock().is_full()
     }
 
     /// How much it may have of a pool: at most half, unless there is no one else.
@@ -68,7 +90,7 @@ impl Share {
     }
 
     /// Takes so much more, if that is no more than `max`.
-    pub(super) fn try_add(&self, amount: u64, max: u64) -> bool {
+    pub fn try_add(&self, amount: u64, max: u64) -> bool {
         let add = |used: u64| used.checked_add(amount).filter(|after| *after <= max);
         self.used.fetch_update(Relaxed, Relaxed, add).is_ok()
     }

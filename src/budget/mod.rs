@@ -12,6 +12,7 @@ mod pool;
 mod running;
 #[cfg(test)]
 mod tests;
+mod token_bucket;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 
-pub use caller::{Caller, CallerKind};
+pub use caller::{Caller, CallerKind, Share};
 pub use capacity::{Capacity, block_if_large, block_if_large_with_secrets};
 pub use exceeded::{BudgetExceeded, round_for_display};
 pub use memory_size::{json_memory_size, memory_size, serialized_size};
@@ -30,6 +31,7 @@ pub use pool::{
     ADMISSION_TIMEOUT, Busy, DEFAULT_POOL_BYTES, MemoryPool, Reservation, SMALL_RESERVATION_BYTES, Suspension,
 };
 pub use running::{hold, release_after, run_long, tick};
+pub use token_bucket::TokenBucket;
 
 /// How many bytes of outputs one call may hold at once.
 pub const MAX_MEMORY: u64 = 128 << 20;

@@ -57,7 +57,8 @@ pub use listing::tool_search::{MAX_LIST_TOKENS, SearchTool, find_tools, token_co
 pub use result::media_block::{contents_block, embedded_block};
 pub use settings::http_access::{HttpAccess, TokenDigest, normalize_origin};
 pub use settings::http_auth::{AuthSettings, IntrospectionSettings, IssuerSettings};
-pub use settings::http_settings::{HttpLimits, HttpSettings};
+pub use settings::http_limits::HttpLimits;
+pub use settings::http_settings::HttpSettings;
 pub use settings::operation_settings::{AuditSettings, OperationSettings};
 pub use settings::server_limits::ServerLimits;
 pub use tool::call_limit::format_wait;

@@ -35,6 +35,9 @@ pub struct Http {
     /// `{{caller.headers.x-desk-key}}` is its value. It is secret, and can stand in requests only, to hosts that the manifest
     /// names.
     pub caller_headers: Option<Vec<Spanned<String>>>,
+    /// Proxies before the server, as addresses or networks: `[127.0.0.1, 10.0.0.0/8]`. What they write into `X-Forwarded-For`
+    /// is where a request comes from, in limits, in the log and in the audit file. Of others it is ignored.
+    pub trusted_proxies: Option<Vec<Spanned<String>>>,
     /// Whether to serve HTTP+SSE of 2024-11-05 too, for old clients, at `sse` and `messages` next to `path`. A change needs
     /// a restart.
     pub sse: Option<bool>,
@@ -49,7 +52,8 @@ pub struct Http {
     /// How calls end when the server is stopped: `{ delay: 5s, timeout: 25s }`. Without it they are cancelled, and answered so,
     /// within a second.
     pub drain: Option<Spanned<HttpDrain>>,
-    /// Limits of connections: `{ connections: 256 }`. A change applies to new connections.
+    /// Limits of connections, requests and streams: `{ connections: 256, perCaller: { calls: 600, per: 1m } }`. A change applies
+    /// to what is new.
     pub limits: Option<HttpLimits>,
 }
 
@@ -64,7 +68,9 @@ pub struct HttpDrain {
     pub timeout: Option<Duration>,
 }
 
-/// Limits of connections, and of the time that each part of a request may take.
+/// Limits of connections, requests and streams, and of the time that each part of a request may take. Over a limit of all
+/// callers a request is refused with 503, over that of one caller with 429; `Retry-After` says when to come again. A caller is
+/// known by `auth`; who is not, by the address.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct HttpLimits {
@@ -72,6 +78,16 @@ pub struct HttpLimits {
     /// longest is closed for a new one. The default is 1024, or less if the system allows fewer open files.
     #[schemars(with = "Option<u32>", range(min = 1))]
     pub connections: Option<Spanned<u32>>,
+    /// The maximum number of requests that are answered at the same time; one caller gets at most half of them. There is no
+    /// limit by default.
+    #[schemars(with = "Option<u32>", range(min = 1))]
+    pub in_flight: Option<Spanned<u32>>,
+    /// The maximum number of streams on which clients listen; one caller gets at most half of them. There is no limit by
+    /// default.
+    #[schemars(with = "Option<u32>", range(min = 1))]
+    pub streams: Option<Spanned<u32>>,
+    /// How many requests each caller may send: `{ calls: 600, per: 1m }`. There is no limit by default.
+    pub per_caller: Option<Spanned<CallerRate>>,
     /// How long the head of a request may take to arrive. The default is 10s.
     pub header_timeout: Option<Spanned<Duration>>,
     /// How long the body of a request may take to arrive. The default is 30s.
@@ -79,4 +95,16 @@ pub struct HttpLimits {
     /// How long a client may read nothing of what it is sent before its connection is closed. Idle streams stay open. The
     /// default is 30s.
     pub write_timeout: Option<Spanned<Duration>>,
+}
+
+/// How many requests each caller may send: `{ calls: 600, per: 1m }`. One that has sent none for that time may send all at once.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct CallerRate {
+    /// The number of requests.
+    #[schemars(with = "u32", range(min = 1, max = 100000), extend("x-required" = true))]
+    pub calls: Option<Spanned<u32>>,
+    /// The time span.
+    #[schemars(with = "Duration", extend("x-required" = true))]
+    pub per: Option<Spanned<Duration>>,
 }

@@ -14,6 +14,9 @@ use super::{
     snapshot::{convert_via_json, icons},
 };
 
+/// Views of tools, which hosts show (MCP Apps).
+const APPS_EXTENSION_ID: &str = "io.modelcontextprotocol/ui";
+
 /// A capability of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CapabilityKind {
@@ -24,10 +27,11 @@ pub(crate) enum CapabilityKind {
     Logging,
     Tasks,
     Skills,
+    Apps,
 }
 
 impl CapabilityKind {
-    const ALL: [CapabilityKind; 7] = [
+    const ALL: [CapabilityKind; 8] = [
         CapabilityKind::Tools,
         CapabilityKind::Prompts,
         CapabilityKind::Resources,
@@ -35,6 +39,7 @@ impl CapabilityKind {
         CapabilityKind::Logging,
         CapabilityKind::Tasks,
         CapabilityKind::Skills,
+        CapabilityKind::Apps,
     ];
 
     fn bit(self) -> u8 {
@@ -51,6 +56,7 @@ impl CapabilityKind {
             CapabilityKind::Logging => "logging",
             CapabilityKind::Tasks => TASKS_EXTENSION_ID,
             CapabilityKind::Skills => SKILLS_EXTENSION_ID,
+            CapabilityKind::Apps => APPS_EXTENSION_ID,
         }
     }
 }
@@ -72,6 +78,7 @@ impl DeclaredCapabilities {
             CapabilityKind::Logging => all || catalog.sends_logs(),
             CapabilityKind::Tasks => catalog.has_tasks(),
             CapabilityKind::Skills => catalog.serves_skills(),
+            CapabilityKind::Apps => lists.tools.iter().any(|tool| tool.has_view()),
         };
         let declared = CapabilityKind::ALL.into_iter().filter(is_declared);
         declared.fold(DeclaredCapabilities(0), DeclaredCapabilities::with)
@@ -162,8 +169,10 @@ fn capabilities(
         let settings = Map::from_iter([("directoryRead".to_owned(), Value::Bool(true))]);
         extensions.insert(SKILLS_EXTENSION_ID.to_owned(), Value::Object(settings));
     }
-    if kinds.has(CapabilityKind::Tasks) {
-        extensions.entry(TASKS_EXTENSION_ID).or_insert_with(|| Value::Object(Map::new()));
+    for (kind, id) in [(CapabilityKind::Tasks, TASKS_EXTENSION_ID), (CapabilityKind::Apps, APPS_EXTENSION_ID)] {
+        if kinds.has(kind) {
+            extensions.entry(id).or_insert_with(|| Value::Object(Map::new()));
+        }
     }
     capabilities.extensions = if extensions.is_empty() { None } else { convert_via_json(&extensions) };
     capabilities.completions = kinds.has(CapabilityKind::Completions).then(Map::new);

@@ -1,9 +1,7 @@
-//! Rate limit per client, set so high that only runaway clients meet it. Limits of one tool are in catalog/.
+//! Rate limit per client, set so high that only runaway clients meet it. Limits of one tool are in catalog/, those of HTTP in
+//! transport/.
 
 use std::time::Duration;
-
-use super::throttle::TokenBucket;
-use parking_lot::Mutex;
 
 /// What a request costs: the time in which a client earns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +15,7 @@ pub(crate) enum RequestCost {
 }
 
 impl RequestCost {
-    fn cost_duration(self) -> Duration {
+    pub(crate) fn duration(self) -> Duration {
         match self {
             RequestCost::Action(calls) => Duration::from_secs(1) / calls.max(1),
             RequestCost::Plain => Duration::from_micros(5),
@@ -26,44 +24,19 @@ impl RequestCost {
     }
 }
 
-/// The maximum credit of an idle client: its earnings over this time.
-const BURST_DURATION: Duration = Duration::from_secs(10);
-
-/// How many clients those without a session stand for, who are counted together.
-const SESSIONLESS_CLIENTS: u32 = 100;
-
-/// What is left of a client's credit.
-#[derive(Debug)]
-pub(crate) struct ClientRateLimiter {
-    clients: u32,
-    bucket: Mutex<TokenBucket>,
-}
-
-impl Default for ClientRateLimiter {
-    /// The rate limiter of one session.
-    fn default() -> ClientRateLimiter {
-        ClientRateLimiter { clients: 1, bucket: Mutex::new(TokenBucket::new(BURST_DURATION)) }
-    }
-}
-
-impl ClientRateLimiter {
-    /// The rate limiter that all sessionless clients share.
-    pub(crate) fn sessionless() -> ClientRateLimiter {
-        ClientRateLimiter { clients: SESSIONLESS_CLIENTS, ..ClientRateLimiter::default() }
-    }
-
-    /// Takes what a request costs, or returns how long to wait.
-    pub(crate) fn take(&self, cost: RequestCost) -> Result<(), Duration> {
-        self.bucket.lock().take(cost.cost_duration() / self.clients)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::Arc;
 
-    fn taken(rate_limiter: &ClientRateLimiter, cost: RequestCost) -> usize {
-        (0..).take_while(|_| rate_limiter.take(cost).is_ok()).count()
+    use super::*;
+    use crate::budget::{Caller, CallerKind};
+
+    fn caller(kind: CallerKind) -> Caller {
+        Caller::new(kind, Arc::default())
+    }
+
+    fn taken(caller: &Caller, cost: RequestCost) -> usize {
+        (0..).take_while(|_| caller.charge(cost.duration()).is_ok()).count()
     }
 
     #[tokio::test(start_paused = true)]
@@ -73,29 +46,30 @@ mod tests {
             (RequestCost::Action(1), 10, 1),
             (RequestCost::Completion, 1_000, 100),
         ] {
-            let rate_limiter = ClientRateLimiter::default();
-            assert_eq!(taken(&rate_limiter, cost), burst);
-            assert_eq!(rate_limiter.take(cost), Err(cost.cost_duration()));
+            let caller = caller(CallerKind::Session);
+            assert_eq!(taken(&caller, cost), burst);
+            assert_eq!(caller.charge(cost.duration()), Err(cost.duration()));
             tokio::time::advance(Duration::from_secs(1)).await;
-            assert_eq!(taken(&rate_limiter, cost), a_second);
+            assert_eq!(taken(&caller, cost), a_second);
             tokio::time::advance(Duration::from_secs(3600)).await;
-            assert_eq!(taken(&rate_limiter, cost), burst);
+            assert_eq!(taken(&caller, cost), burst);
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn refused_request_is_admitted_after_wait() {
-        let rate_limiter = ClientRateLimiter::default();
-        while rate_limiter.take(RequestCost::Plain).is_ok() {}
-        let wait = rate_limiter.take(RequestCost::Action(200)).unwrap_err();
-        assert!(wait > Duration::ZERO && wait <= RequestCost::Action(200).cost_duration());
+        let caller = caller(CallerKind::Session);
+        while caller.charge(RequestCost::Plain.duration()).is_ok() {}
+        let action = RequestCost::Action(200).duration();
+        let wait = caller.charge(action).unwrap_err();
+        assert!(wait > Duration::ZERO && wait <= action);
         tokio::time::advance(wait).await;
-        assert_eq!(rate_limiter.take(RequestCost::Action(200)), Ok(()));
-        assert!(rate_limiter.take(RequestCost::Plain).is_err());
+        assert_eq!(caller.charge(action), Ok(()));
+        assert!(caller.charge(RequestCost::Plain.duration()).is_err());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn sessionless_clients_share_a_larger_allowance() {
-        assert_eq!(taken(&ClientRateLimiter::sessionless(), RequestCost::Action(200)), 200_000);
+    async fn clients_at_one_address_share_a_larger_allowance() {
+        assert_eq!(taken(&caller(CallerKind::Address), RequestCost::Action(200)), 200_000);
     }
 }

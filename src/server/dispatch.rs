@@ -57,6 +57,9 @@ impl ConnectionHandler {
         let (id_of_answer, session) = (id.clone(), self.session.clone());
         // What changes later does not matter to it.
         let access = snapshot.catalog.access_of(access);
+        if self.outlives_request {
+            session.set_access(&access);
+        }
         let redactor = request_redactor(snapshot.catalog.redactor(), &secrets);
         let end_note = EndNote::default();
         let request = McpRequest {

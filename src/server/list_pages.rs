@@ -138,6 +138,8 @@ pub(crate) struct ListView {
     /// The roles that decide: callers with the same ones see the same entries.
     pub(crate) roles: Arc<str>,
     places: Arc<[usize]>,
+    /// A number for these entries.
+    digest: Arc<OnceLock<u64>>,
 }
 
 /// Entries of a list as a JSON array, with the keys that a version knows.
@@ -191,10 +193,27 @@ impl ListPages {
             views.clear();
             self.pages.lock().clear();
         }
-        let view = ListView { roles: roles.clone(), places: list.visible_places(catalog, access) };
+        let view =
+            ListView { roles: roles.clone(), places: list.visible_places(catalog, access), digest: Arc::default() };
         views.insert((list, roles), view.clone());
         Some(view)
     }
+}
+
+/// A number for what a caller sees of the lists of a kind; `None` where all callers see the same.
+pub(crate) fn visible_digest(snapshot: &CatalogSnapshot, kind: ListKind, access: &AccessControl) -> Option<u64> {
+    let lists: &[List] = match kind {
+        ListKind::Tools => &[List::Tools],
+        ListKind::Prompts => &[List::Prompts],
+        ListKind::Resources => &[List::Resources, List::ResourceTemplates, List::Skills],
+    };
+    let mut digests = Vec::new();
+    for list in lists {
+        let view = snapshot.pages.view(*list, &snapshot.catalog, access)?;
+        let entries = || list.write(&view.places, snapshot, SpecVersion::NEWEST).unwrap_or_default();
+        digests.push(*view.digest.get_or_init(|| Digest::new("view").chain_update(&entries()).finish_u64()));
+    }
+    Some(list_fingerprint(&digests))
 }
 
 /// Answers the request for a list.

@@ -70,11 +70,7 @@ use crate::spec_version::SpecVersion;
 use crate::telemetry::{ClientName, Limit};
 use crate::world::{ActionReport, RedactingWorld, ReportingWorld, TraceContext, World};
 
-use self::{
-    client_rate_limit::{ClientRateLimiter, RequestCost},
-    request::McpRequest,
-    session::Session,
-};
+use self::{client_rate_limit::RequestCost, request::McpRequest, session::Session};
 
 /// The handler of one connection, made by [`SharedServer::connect`].
 pub(crate) struct ConnectionHandler {
@@ -114,7 +110,13 @@ impl ConnectionHandler {
         let _running = self.shared_server.start_call();
         let server_stops = tokio::select! {
             biased;
-            answer = &mut call => return answer,
+            answer = &mut call => {
+                return answer.inspect_err(|error| {
+                    if matches!(error, CallError::Refused(refusal) if refusal.kind == RefusalKind::LimitReached) {
+                        self.tell_of_limit();
+                    }
+                });
+            }
             () = cancel.cancelled() => false,
             () = self.wait_for_stop() => true,
         };
@@ -152,20 +154,20 @@ impl ConnectionHandler {
     }
 
     /// Charges a request to the rate limit of its client, or returns how long to wait.
-    fn charge_call(&self, version: SpecVersion, runs_actions: bool) -> Result<(), Duration> {
-        let calls = || self.shared_server.catalog().limits().calls_per_second;
-        let cost = if runs_actions { RequestCost::Action(calls()) } else { RequestCost::Plain };
-        self.rate_limiter(version).take(cost).inspect_err(|_| {
-            self.shared_server
-                .observers()
-                .into_iter()
-                .for_each(|all| all.tell(|observer| observer.on_limit(Limit::Calls)));
-        })
+    fn charge_call(&self, request: &McpRequest, runs_actions: bool) -> Result<(), Duration> {
+        let calls = || request.snapshot.catalog.limits().calls_per_second;
+        self.charge(request, if runs_actions { RequestCost::Action(calls()) } else { RequestCost::Plain })
     }
 
-    /// The rate limit of the client; sessionless clients share one.
-    fn rate_limiter(&self, version: SpecVersion) -> &ClientRateLimiter {
-        if version.is_sessionless() { self.shared_server.rate_limiter() } else { &self.session.rate_limiter }
+    /// Charges its caller for a request, or returns how long to wait.
+    fn charge(&self, request: &McpRequest, cost: RequestCost) -> Result<(), Duration> {
+        let caller = request.reservation.caller();
+        caller.charge(cost.duration()).inspect_err(|_| self.tell_of_limit())
+    }
+
+    fn tell_of_limit(&self) {
+        let observers = self.shared_server.observers();
+        observers.into_iter().for_each(|all| all.tell(|observer| observer.on_limit(Limit::Calls)));
     }
 }
 

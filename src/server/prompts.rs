@@ -43,7 +43,7 @@ pub(crate) async fn render(
 ) -> Result<CallOutcome<PromptResult>, ErrorData> {
     let (catalog, version, name) = (&request.snapshot.catalog, request.version, params.name.as_str());
     let runs_actions = catalog.prompt_runs_actions(name);
-    server.charge_call(version, runs_actions).map_err(|wait| request.rate_limited(wait))?;
+    server.charge_call(request, runs_actions).map_err(|wait| request.rate_limited(wait))?;
     let entry_call = EntryCall {
         target: CallTarget { method: "prompts/get", name, runs_actions },
         arguments: params.arguments,

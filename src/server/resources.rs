@@ -45,7 +45,7 @@ pub(crate) async fn read_contents(
 ) -> Result<CallOutcome<ResourceResult>, ErrorData> {
     let (catalog, version, uri) = (&request.snapshot.catalog, request.version, params.uri.as_str());
     let runs_actions = catalog.resource_runs_actions(uri);
-    server.charge_call(version, runs_actions).map_err(|wait| request.rate_limited(wait))?;
+    server.charge_call(request, runs_actions).map_err(|wait| request.rate_limited(wait))?;
     let entry_call = EntryCall {
         target: CallTarget { method: "resources/read", name: uri, runs_actions },
         arguments: None,

@@ -17,12 +17,12 @@ use tokio::sync::Notify;
 
 use crate::action::LogLevel;
 use crate::catalog::BridgedLists;
+use crate::identity::AccessControl;
 use crate::spec_version::SpecVersion;
 
 use super::{
     ConnectionHandler, bridge,
     capability::{CapabilityKind, DeclaredCapabilities},
-    client_rate_limit::ClientRateLimiter,
     error, observer,
     protocol_version::to_protocol_version,
     request::McpRequest,
@@ -42,8 +42,8 @@ pub(crate) struct Session {
     level: Mutex<LogLevel>,
     log_throttle: Mutex<Throttle>,
     roots: Mutex<RootsCache>,
-    /// The rate limit of its client.
-    pub(crate) rate_limiter: ClientRateLimiter,
+    /// Who calls, as the last request said.
+    access: Mutex<AccessControl>,
 }
 
 /// How many log messages are sent at once, and then per second.
@@ -60,7 +60,7 @@ impl Default for Session {
             level: Mutex::new(LogLevel::Info),
             log_throttle: Mutex::new(Throttle::new(LOG_BURST, LOGS_PER_SECOND)),
             roots: Mutex::default(),
-            rate_limiter: ClientRateLimiter::default(),
+            access: Mutex::default(),
         }
     }
 }
@@ -126,6 +126,17 @@ impl Session {
 
     pub(crate) fn roots(&self) -> MutexGuard<'_, RootsCache> {
         self.roots.lock()
+    }
+
+    pub(crate) fn access(&self) -> AccessControl {
+        self.access.lock().clone()
+    }
+
+    /// Notes who calls: a later token of the same caller may grant more.
+    pub(crate) fn set_access(&self, access: &AccessControl) {
+        if access.identity().is_some() {
+            self.access.lock().clone_from(access);
+        }
     }
 
     pub(crate) fn log_throttle(&self) -> MutexGuard<'_, Throttle> {

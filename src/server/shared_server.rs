@@ -22,8 +22,8 @@ use crate::{
 };
 
 use super::{
-    Changes, ConnectionHandler, MessageSink, Peer, client_rate_limit::ClientRateLimiter, request_state::StateSealer,
-    snapshot::CatalogSnapshot, task_table::Tasks,
+    Changes, ConnectionHandler, MessageSink, Peer, request_state::StateSealer, snapshot::CatalogSnapshot,
+    task_table::Tasks,
 };
 
 /// Options of a server.
@@ -61,7 +61,6 @@ struct SharedServerState {
     state_sealer: OnceLock<StateSealer>,
     root_limit: OnceLock<ResolvedRoots>,
     tasks: Tasks,
-    rate_limiter: ClientRateLimiter,
     redactors: Redactors,
     capacity: Arc<Capacity>,
     observers: OnceLock<Observers>,
@@ -87,7 +86,6 @@ impl SharedServer {
             state_sealer: OnceLock::new(),
             root_limit: OnceLock::new(),
             tasks: Tasks::new(Arc::new(Caller::new(CallerKind::Only, capacity.clone()))),
-            rate_limiter: ClientRateLimiter::sessionless(),
             redactors,
             capacity,
             observers: OnceLock::new(),
@@ -258,11 +256,6 @@ impl SharedServer {
 
     pub(crate) fn world(&self) -> Arc<dyn World> {
         self.inner.world.clone()
-    }
-
-    /// The rate limit that sessionless clients share.
-    pub(crate) fn rate_limiter(&self) -> &ClientRateLimiter {
-        &self.inner.rate_limiter
     }
 
     /// A new caller, which shares the memory of the server with others.

@@ -84,6 +84,8 @@ pub(crate) struct Revisions {
     pub(crate) tools: u64,
     pub(crate) prompts: u64,
     pub(crate) resources: u64,
+    /// Counts the changes of lists that steps announce.
+    pub(crate) announced: u64,
 }
 
 impl Revisions {
@@ -94,6 +96,7 @@ impl Revisions {
             tools: self.tools + u64::from(changes.tools.has_changes()),
             prompts: self.prompts + u64::from(changes.prompts.has_changes()),
             resources: self.resources + u64::from(resources),
+            announced: self.announced,
         }
     }
 }
@@ -127,6 +130,7 @@ impl CatalogSnapshot {
     pub(crate) fn with_notification(&self, notification: ChangeNotification) -> CatalogSnapshot {
         let mut next = self.clone();
         next.revisions.generation += 1;
+        next.revisions.announced += 1;
         match notification {
             ChangeNotification::ListChanged(ListKind::Tools) => next.revisions.tools += 1,
             ChangeNotification::ListChanged(ListKind::Prompts) => next.revisions.prompts += 1,

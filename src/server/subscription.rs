@@ -14,13 +14,15 @@ use rmcp::model::{
 };
 use tokio::sync::watch;
 
+use crate::action::ListKind;
+use crate::identity::AccessControl;
 use crate::spec_version::SpecVersion;
 use crate::uri::normalize_uri;
 
 use super::{
     ConnectionHandler, Peer,
     capability::CapabilityKind,
-    error, log_level,
+    error, list_pages, log_level,
     request::McpRequest,
     session::{NegotiatedSession, Session, SubscribedResource},
     snapshot::{CatalogSnapshot, ResultNotes, Revisions},
@@ -101,19 +103,18 @@ pub(crate) fn start_change_notifications(server: &ConnectionHandler) {
 /// Ends with the server.
 async fn notify_session(session: &Session, peer: &Peer, mut snapshots: watch::Receiver<Arc<CatalogSnapshot>>) {
     let Some(NegotiatedSession { capabilities, revisions, .. }) = session.negotiated() else { return };
-    let mut last_sent = *revisions;
+    let mut known = KnownLists { revisions: *revisions, visible: [None; 3] };
     let mut last_log = None;
     loop {
         let served = snapshots.borrow_and_update().clone();
         if capabilities.has(CapabilityKind::Logging) {
             notify_log(session, peer, &served, &mut last_log).await;
         }
-        for list in ChangedList::between(last_sent, served.revisions) {
-            if capabilities.has(list.capability()) {
-                peer.notify(list.notification()).await;
+        for kind in known.advance(&served, &session.access()) {
+            if capabilities.has(capability_of(kind)) {
+                peer.notify(list_changed(kind)).await;
             }
         }
-        last_sent = served.revisions;
         notify_updated_resources(session, peer, &served).await;
         drop(served);
         tokio::select! {
@@ -123,47 +124,57 @@ async fn notify_session(session: &Session, peer: &Peer, mut snapshots: watch::Re
     }
 }
 
-/// A list that has changed.
-#[derive(Debug, Clone, Copy)]
-enum ChangedList {
-    Tools,
-    Prompts,
-    Resources,
+/// The lists as a client last heard of them.
+struct KnownLists {
+    revisions: Revisions,
+    /// What its caller saw of each, as far as that is known and depends on who calls.
+    visible: [Option<u64>; 3],
 }
 
-impl ChangedList {
-    fn between(before: Revisions, after: Revisions) -> impl Iterator<Item = ChangedList> {
-        let changed = [
-            (before.tools != after.tools, ChangedList::Tools),
-            (before.prompts != after.prompts, ChangedList::Prompts),
-            (before.resources != after.resources, ChangedList::Resources),
-        ];
-        changed.into_iter().filter_map(|(is_changed, list)| is_changed.then_some(list))
+const LIST_KINDS: [ListKind; 3] = [ListKind::Tools, ListKind::Prompts, ListKind::Resources];
+
+impl KnownLists {
+    fn new(served: &CatalogSnapshot, access: &AccessControl) -> KnownLists {
+        let visible = LIST_KINDS.map(|kind| list_pages::visible_digest(served, kind, access));
+        KnownLists { revisions: served.revisions, visible }
     }
 
-    fn capability(self) -> CapabilityKind {
-        match self {
-            ChangedList::Tools => CapabilityKind::Tools,
-            ChangedList::Prompts => CapabilityKind::Prompts,
-            ChangedList::Resources => CapabilityKind::Resources,
-        }
+    /// Those that are other to this caller now. Nobody hears of a change that is hidden.
+    fn advance(&mut self, served: &CatalogSnapshot, access: &AccessControl) -> Vec<ListKind> {
+        let before = std::mem::replace(self, KnownLists::new(served, access));
+        let (old, new) = (before.revisions, self.revisions);
+        let changed = [old.tools != new.tools, old.prompts != new.prompts, old.resources != new.resources];
+        let seen = before.visible.iter().zip(&self.visible).map(|(old, new)| old.is_none() || old != new);
+        let is_announced = old.announced != new.announced;
+        let all = LIST_KINDS.into_iter().zip(changed).zip(seen);
+        all.filter(|((_, is_changed), is_seen)| *is_changed && (*is_seen || is_announced))
+            .map(|((kind, _), _)| kind)
+            .collect()
     }
+}
 
-    fn is_wanted(self, filter: &SubscriptionFilter) -> bool {
-        let wanted = match self {
-            ChangedList::Tools => filter.tools_list_changed,
-            ChangedList::Prompts => filter.prompts_list_changed,
-            ChangedList::Resources => filter.resources_list_changed,
-        };
-        wanted == Some(true)
+fn capability_of(kind: ListKind) -> CapabilityKind {
+    match kind {
+        ListKind::Tools => CapabilityKind::Tools,
+        ListKind::Prompts => CapabilityKind::Prompts,
+        ListKind::Resources => CapabilityKind::Resources,
     }
+}
 
-    fn notification(self) -> ServerNotification {
-        match self {
-            ChangedList::Tools => ToolListChangedNotification::default().into(),
-            ChangedList::Prompts => PromptListChangedNotification::default().into(),
-            ChangedList::Resources => ResourceListChangedNotification::default().into(),
-        }
+fn is_wanted(kind: ListKind, filter: &SubscriptionFilter) -> bool {
+    let wanted = match kind {
+        ListKind::Tools => filter.tools_list_changed,
+        ListKind::Prompts => filter.prompts_list_changed,
+        ListKind::Resources => filter.resources_list_changed,
+    };
+    wanted == Some(true)
+}
+
+fn list_changed(kind: ListKind) -> ServerNotification {
+    match kind {
+        ListKind::Tools => ToolListChangedNotification::default().into(),
+        ListKind::Prompts => PromptListChangedNotification::default().into(),
+        ListKind::Resources => ResourceListChangedNotification::default().into(),
     }
 }
 
@@ -235,8 +246,9 @@ struct SubscriptionStream<'a> {
     peer: &'a Peer,
     id: &'a RequestId,
     accepted: SubscriptionFilter,
-    /// What was last sent.
-    revisions: Revisions,
+    /// Who listens.
+    access: &'a AccessControl,
+    lists: KnownLists,
     /// Those of the accepted resources, in their order.
     fingerprints: Vec<Option<u64>>,
 }
@@ -259,7 +271,8 @@ impl<'a> SubscriptionStream<'a> {
             requested.intersection(&candidate).intersection(&requested.supported_by(&served.config.capabilities));
         let uris = accepted.resource_subscriptions.iter().flatten();
         let fingerprints = uris.map(|uri| served.fingerprint(uri)).collect();
-        SubscriptionStream { peer: &server.peer, id: &request.id, accepted, revisions: served.revisions, fingerprints }
+        let (access, lists) = (&request.access, KnownLists::new(served, &request.access));
+        SubscriptionStream { peer: &server.peer, id: &request.id, accepted, access, lists, fingerprints }
     }
 
     /// Acknowledges the subscription, and sends changes. It never ends.
@@ -269,10 +282,9 @@ impl<'a> SubscriptionStream<'a> {
         // Files are only checked with a new catalog, so one that is being written is announced once.
         while snapshots.changed().await.is_ok() {
             let served = snapshots.borrow_and_update().clone();
-            for list in ChangedList::between(std::mem::replace(&mut self.revisions, served.revisions), served.revisions)
-            {
-                if list.is_wanted(&self.accepted) {
-                    self.send(list.notification()).await;
+            for kind in self.lists.advance(&served, self.access) {
+                if is_wanted(kind, &self.accepted) {
+                    self.send(list_changed(kind)).await;
                 }
             }
             let uris = self.accepted.resource_subscriptions.clone().unwrap_or_default();

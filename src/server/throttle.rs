@@ -1,38 +1,15 @@
-//! The token bucket that limits what a client may request, and how fast it is sent log messages and progress.
+//! Limits how fast a client is sent log messages and progress.
 
-use tokio::time::{Duration, Instant};
+use std::time::Duration;
 
-/// A token bucket whose tokens are time: the client earns them as time passes, up to a maximum. All of its state is the
-/// instant until which earnings are spent (the generic cell rate algorithm).
-#[derive(Debug)]
-pub(crate) struct TokenBucket {
-    max: Duration,
-    spent_until: Option<Instant>,
-}
-
-impl TokenBucket {
-    pub(crate) fn new(max: Duration) -> TokenBucket {
-        TokenBucket { max, spent_until: None }
-    }
-
-    /// Takes `cost`, or returns how long to wait for it.
-    pub(crate) fn take(&mut self, cost: Duration) -> Result<(), Duration> {
-        let now = Instant::now();
-        let until = self.spent_until.map_or(now, |until| until.max(now)) + cost;
-        match until.duration_since(now).checked_sub(self.max) {
-            Some(wait) if !wait.is_zero() => Err(wait),
-            _ => {
-                self.spent_until = Some(until);
-                Ok(())
-            }
-        }
-    }
-}
+use crate::budget::TokenBucket;
 
 /// Passes a burst of messages, then a number per second; counts those that it drops.
 #[derive(Debug)]
 pub(crate) struct Throttle {
     bucket: TokenBucket,
+    /// The burst, in time.
+    max: Duration,
     interval: Duration,
     /// How many were dropped since the last that passed.
     dropped: u64,
@@ -41,12 +18,12 @@ pub(crate) struct Throttle {
 impl Throttle {
     pub(crate) fn new(burst: u32, per_second: u32) -> Throttle {
         let interval = Duration::from_secs(1) / per_second;
-        Throttle { bucket: TokenBucket::new(interval * burst), interval, dropped: 0 }
+        Throttle { bucket: TokenBucket::default(), max: interval * burst, interval, dropped: 0 }
     }
 
     /// Passes a message, with how many were dropped before it, or drops it.
     pub(crate) fn try_acquire(&mut self) -> Option<u64> {
-        if self.bucket.take(self.interval).is_err() {
+        if self.bucket.take(self.interval, self.max).is_err() {
             self.dropped += 1;
             return None;
         }

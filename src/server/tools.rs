@@ -39,7 +39,7 @@ pub(crate) async fn call(
     };
     let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = params;
     let runs_actions = catalog.tool_runs_actions(&name);
-    if let Err(wait) = server.charge_call(request.version, runs_actions) {
+    if let Err(wait) = server.charge_call(request, runs_actions) {
         let answer = ToolResult::failure(request.rate_limited(wait).message);
         return respond(answer, &name, request);
     }

@@ -4,6 +4,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
     core::Collector,
@@ -39,6 +40,8 @@ pub struct Metrics {
     programs_started: IntCounter,
     programs_running: IntGauge,
     audit_lost: IntCounter,
+    /// One at a time compares what is counted elsewhere.
+    advancing: Mutex<()>,
 }
 
 /// What is counted elsewhere, at the time at which it is asked for.
@@ -104,6 +107,7 @@ impl Metrics {
                 "folio_audit_lost_total",
                 "Lines that could not be written to the audit file.",
             ))?,
+            advancing: Mutex::new(()),
         };
         metrics.register()?;
         metrics.begin();
@@ -157,10 +161,12 @@ impl Metrics {
         self.in_flight.set(i64::try_from(*in_flight).unwrap_or(i64::MAX));
         self.programs_running.set(i64::try_from(*programs_running).unwrap_or(i64::MAX));
         self.last_reload.set(seconds_since_1970(reloads.last_good));
+        let advancing = self.advancing.lock();
         advance(&self.reloads.with_label_values(&["ok"]), reloads.succeeded);
         advance(&self.reloads.with_label_values(&["failed"]), reloads.failed);
         advance(&self.programs_started, *programs_started);
         advance(&self.audit_lost, *audit_lost);
+        drop(advancing);
         let families = self.registry.gather();
         let text = TextEncoder::new().encode_to_string(&families);
         text.inspect_err(|error| tracing::error!(%error, "cannot write metrics")).unwrap_or_default()

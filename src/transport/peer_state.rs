@@ -6,7 +6,7 @@ use rmcp::model::{ClientNotification, ErrorData, RequestId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::{Caller, CallerKind, MemoryPool, Reservation, block_if_large};
+use crate::budget::{Caller, MemoryPool, Reservation, block_if_large};
 use crate::diagnostic::bytes_without_byte_order_mark;
 use crate::identity::AccessControl;
 use crate::redact::Redactors;
@@ -58,6 +58,15 @@ impl ReceivedPayload {
         ReceivedPayload::Message(ReceivedMessage { message: Some(message), reservation, bytes })
     }
 
+    /// How many requests it holds.
+    pub(super) fn request_count(&self) -> usize {
+        let is_request = |message: &ReceivedMessage| matches!(message.message, Some(Incoming::Request(..)));
+        match self {
+            ReceivedPayload::Message(message) => usize::from(is_request(message)),
+            ReceivedPayload::Batch(list) => list.iter().flatten().filter(|message| is_request(message)).count(),
+        }
+    }
+
     /// Reads what a peer has sent, a message or a batch. It holds no lock, so a long message delays no one.
     pub(super) fn parse(bytes: &[u8], caller: &Arc<Caller>) -> Result<ReceivedPayload, MessageError> {
         let bytes = bytes_without_byte_order_mark(bytes);
@@ -103,9 +112,9 @@ pub(super) struct ReceiveOutcome {
 }
 
 impl PeerState {
-    pub(super) fn new(shared_server: &SharedServer, kind: CallerKind) -> PeerState {
+    pub(super) fn new(shared_server: &SharedServer, caller: Arc<Caller>) -> PeerState {
         PeerState {
-            caller: shared_server.new_caller(kind),
+            caller,
             pending: PendingRequests::default(),
             batches: Batches::default(),
             redactors: shared_server.redactors().clone(),
@@ -245,6 +254,7 @@ pub(super) fn id_in_use(id: &RequestId) -> MessageError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::CallerKind;
     use crate::server::testing::{TEST_MANIFEST, shared_server};
     use proptest::{prelude::*, sample::Index};
 
@@ -293,7 +303,7 @@ mod tests {
         /// Whatever comes is a message or has its error, and nothing stays behind of what was refused or is over.
         #[test]
         fn any_input_is_received_or_refused(lines in prop::collection::vec(mutated_message(), 1..4)) {
-            let mut peer_state = PeerState::new(&LIVE.with(Clone::clone), CallerKind::Only);
+            let mut peer_state = LIVE.with(|live| PeerState::new(live, live.new_caller(CallerKind::Only)));
             let (mut messages, mut cancelled) = (Vec::new(), 0);
             let version = Some(SpecVersion::V2025_03_26);
             for line in &lines {

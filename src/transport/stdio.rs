@@ -70,7 +70,7 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let abort = stop.child_token();
-    let peer_state = PeerState::new(shared_server, CallerKind::Only);
+    let peer_state = PeerState::new(shared_server, shared_server.new_caller(CallerKind::Only));
     let send_queue = SendQueue::new(peer_state.caller(), abort.clone());
     let stopping = stop.child_token();
     let connection = Arc::new(PipeConnection::new(shared_server, peer_state, send_queue.clone(), stopping.clone()));
@@ -263,7 +263,7 @@ mod tests {
     #[tokio::test]
     async fn end_waits_for_answers_on_the_way_into_the_queue() {
         let shared_server = shared_server(TEST_MANIFEST);
-        let peer_state = PeerState::new(&shared_server, CallerKind::Only);
+        let peer_state = PeerState::new(&shared_server, shared_server.new_caller(CallerKind::Only));
         let stop = CancellationToken::new();
         let send_queue = SendQueue::new(peer_state.caller(), stop.clone());
         let connection = PipeConnection::new(&shared_server, peer_state, send_queue, stop);

@@ -40,6 +40,23 @@ pub(super) fn parse_network(text: &str) -> Option<IpNet> {
     text.parse().ok().filter(|network: &IpNet| network.addr() == network.network())
 }
 
+/// A network of addresses, or one address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network(IpNet);
+
+impl Network {
+    /// Reads an address, or a network in CIDR notation without bits outside of it.
+    pub fn parse(text: &str) -> Option<Network> {
+        let alone = || text.parse::<IpAddr>().ok().map(IpNet::from);
+        parse_network(text).or_else(alone).map(Network)
+    }
+
+    /// Whether an address is in it. One of IPv4 that is written as one of IPv6 is of IPv4.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.0.contains(&address.to_canonical())
+    }
+}
+
 impl HostPolicy {
     /// Allows `entries`: each a host, or `host:port` for that port alone; a network, such as `10.0.0.0/8`; or `*` for all
     /// private addresses. No port means all ports.

@@ -53,7 +53,7 @@ pub use browser::open_in_browser;
 pub use captured_bytes::{CapturedBytes, excerpt, printed_suffix, printed_text, strip_escapes, strip_escapes_in_place};
 pub use dry_run::DryRunWorld;
 pub use error::WorldError;
-pub use host_policy::{HostPolicy, is_loopback_host, is_public};
+pub use host_policy::{HostPolicy, Network, is_loopback_host, is_public};
 pub use http::{HttpHeader, HttpRequest, HttpResponse, ResponseSource};
 pub use isolation::forbid_ptrace;
 pub use latest_line::LatestLine;

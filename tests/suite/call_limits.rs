@@ -163,7 +163,7 @@ const NOTHING: &str = "folio: 1\nserver: { name: s }\ntools:\n  act: { descripti
 #[test]
 fn session_rate_limit_spares_other_clients() {
     let folder = TestFolder::with_manifest(NOTHING);
-    let server = folder.stdio();
+    let server = folder.http();
     let wild = server.session("2025-11-25");
     // In lots, as no client has thousands of requests under way.
     let told = (0..400).any(|_| {

@@ -1,7 +1,5 @@
 //! `http.drain`: calls end before the server does.
 
-use std::time::{Duration, Instant};
-
 use serde_json::json;
 
 use crate::harness::*;
@@ -22,14 +20,6 @@ fn ready_status(server: &TestServer) -> u16 {
 /// Whether the server takes a connection and answers on it.
 fn takes_requests(server: &TestServer) -> bool {
     std::net::TcpStream::connect(("127.0.0.1", server.port)).is_ok()
-}
-
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < TEST_TIMEOUT, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 #[test]

@@ -1094,7 +1094,7 @@ impl HttpClient {
     }
 
     /// Posts a message without waiting for the response.
-    fn start_post(&self, headers: &[(&str, &str)], body: &Value) -> TcpStream {
+    pub fn start_post(&self, headers: &[(&str, &str)], body: &Value) -> TcpStream {
         let mut all = vec![("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
         all.extend_from_slice(headers);
         self.start_request("POST", &all, body.to_string().as_bytes())

@@ -48,6 +48,7 @@ mod hostile_upstreams;
 mod hostile_values;
 mod streamable_http;
 mod http_cache;
+mod http_limits;
 mod upstream_connections;
 mod http_requests;
 mod init_templates;

@@ -197,6 +197,26 @@ fn extensions_and_experimental_are_declared_verbatim() {
     });
 }
 
+#[test]
+fn views_are_declared_where_a_tool_has_one() {
+    let by_hand = "app, extensions: { io.modelcontextprotocol/ui: { level: 2 } } }";
+    let without_link = APP.replace("ui: { resourceUri: \"ui://desk/board\", visibility: [model, app] }", "a: 1");
+    for (manifest, settings) in [
+        (APP.to_owned(), json!({})),
+        (APP.replace("app }", by_hand), json!({ "level": 2 })),
+        (without_link, Value::Null),
+    ] {
+        on_every_version_and_wire(&TestFolder::with_manifest(&manifest), &json!({}), |client| {
+            let begun = match client.is_sessionless() {
+                true => client.result("server/discover", Value::Null),
+                false => client.initialize_result.clone(),
+            };
+            let declared = &begun["capabilities"]["extensions"]["io.modelcontextprotocol/ui"];
+            assert_eq!(*declared, settings, "{begun}");
+        });
+    }
+}
+
 const APP: &str = r#"folio: 1
 server: { name: app }
 resources:

@@ -89,7 +89,14 @@ impl BuildOutcome {
         match serving_mode {
             ServingMode::Local | ServingMode::Pipe(_) => {}
             ServingMode::LocalCaller(identity) => {
-                catalog.settings.access = AccessControl::Caller(Some(identity.clone()));
+                let identity = match &catalog.http_settings().auth {
+                    Some(auth) => Arc::new(Identity {
+                        scopes: auth.granted(identity.scopes.clone()),
+                        ..Identity::clone(identity)
+                    }),
+                    None => identity.clone(),
+                };
+                catalog.settings.access = AccessControl::Caller(Some(identity));
             }
             ServingMode::Http(http_serving_mode) => {
                 self.check_http_serving(catalog.http_settings(), http_serving_mode)?;

@@ -124,6 +124,14 @@ pub struct ToolListing {
     pub meta: Option<Object>,
 }
 
+impl ToolListing {
+    /// Whether it names a page that hosts show with its results (MCP Apps).
+    pub fn has_view(&self) -> bool {
+        let Some(meta) = &self.meta else { return false };
+        meta.contains_key("ui/resourceUri") || meta.get("ui").is_some_and(|ui| ui.get("resourceUri").is_some())
+    }
+}
+
 /// Hints about what a tool may do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -193,6 +193,17 @@ fn issuers(
             None => is_valid = false,
         }
     }
+    if issuers.iter().filter(|issuer| issuer.introspect.is_some()).count() > 1 {
+        // Any other would see tokens that are not its own.
+        compiler
+            .error(
+                Code::Conflict,
+                auth.location,
+                "several issuers with `introspect`: only one can be asked about a token",
+            )
+            .help("such a token does not say who issued it: write `introspect` in the issuer whose tokens are no JWTs");
+        is_valid = false;
+    }
     is_valid.then_some(issuers)
 }
 

@@ -12,12 +12,14 @@ use crate::catalog::none_if_invalid;
 use crate::catalog::settings::caller_headers::check_caller_headers;
 use crate::catalog::settings::http_access::{HttpAccess, TokenDigest, normalize_origin};
 use crate::catalog::settings::http_auth::{AuthSettings, auth_settings};
+use crate::catalog::settings::http_limits::{HttpLimits, check_trusted_proxies, http_limits};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, LoadPurpose, Span};
 use crate::load::{LoadedPack, is_unexpanded};
 use crate::manifest;
 use crate::template::{Scope, ScopeConstants, Template, TextSlot};
 use crate::value_types;
+use crate::world::Network;
 use crate::yaml::Spanned;
 
 /// The HTTP settings of a manifest.
@@ -35,6 +37,8 @@ pub struct HttpSettings {
     pub public_url: Option<Url>,
     /// The headers that clients send for templates, as they are written.
     pub caller_headers: Vec<String>,
+    /// Whose `X-Forwarded-For` counts.
+    pub trusted_proxies: Vec<Network>,
     /// Whether a connection exchanges the token of the caller.
     pub exchanges_tokens: bool,
     /// Whether HTTP+SSE of 2024-11-05 is served too.
@@ -47,7 +51,7 @@ pub struct HttpSettings {
     pub ping: Option<Duration>,
     /// How calls end when the server stops; `None` where they are cancelled at once.
     pub drain: Option<HttpDrain>,
-    /// Limits of its connections.
+    /// Limits of connections, requests and streams.
     pub limits: HttpLimits,
     /// Locations of `http` and its keys.
     key_spans: Vec<(&'static str, Span)>,
@@ -69,30 +73,6 @@ pub struct HttpDrain {
     pub delay: Duration,
     /// How long calls may take to end then.
     pub timeout: Duration,
-}
-
-/// How many connections there may be, and how long each part of a request may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HttpLimits {
-    /// How many connections there may be at a time.
-    pub connections: usize,
-    /// How long the head of a request may take to arrive.
-    pub header_timeout: Duration,
-    /// How long the body of a request may take to arrive.
-    pub body_timeout: Duration,
-    /// How long a client may stop reading a response.
-    pub write_timeout: Duration,
-}
-
-impl Default for HttpLimits {
-    fn default() -> HttpLimits {
-        HttpLimits {
-            connections: 1024,
-            header_timeout: Duration::from_secs(10),
-            body_timeout: Duration::from_secs(30),
-            write_timeout: Duration::from_secs(30),
-        }
-    }
 }
 
 /// Checks `http`.
@@ -140,6 +120,7 @@ pub(in crate::catalog) fn http_settings(pack: &LoadedPack, compiler: &mut Compil
         access: http_access(http, none_if_invalid(token)?.flatten(), public_url.as_ref()),
         public_url,
         caller_headers,
+        trusted_proxies: check_trusted_proxies(http, compiler),
         exchanges_tokens: pack.pack.connections.values().any(|connection| exchanges_token(connection)),
         sse: http.sse.unwrap_or_default(),
         max_sessions: http.max_sessions.as_ref().and_then(|max| usize::try_from(max.value).ok()),
@@ -165,30 +146,6 @@ fn http_access(http: &manifest::Http, token: Option<TokenDigest>, public_url: Op
         origins: origins.chain(public_url.map(|url| url.origin().ascii_serialization())).collect(),
         hosts: hosts.chain(public_host).collect(),
     }
-}
-
-/// Checks `http.limits`. What is not written has its default.
-fn http_limits(http: &manifest::Http, compiler: &mut Compiler<'_>) -> HttpLimits {
-    let mut limits = HttpLimits::default();
-    let Some(declared) = &http.limits else { return limits };
-    if let Some(connections) = &declared.connections {
-        if connections.value == 0 {
-            compiler.error(Code::BadValue, connections.location, "invalid `connections`, expected at least 1");
-        }
-        limits.connections = connections.value as usize;
-    }
-    for (name, timeout, limit) in [
-        ("headerTimeout", &declared.header_timeout, &mut limits.header_timeout),
-        ("bodyTimeout", &declared.body_timeout, &mut limits.body_timeout),
-        ("writeTimeout", &declared.write_timeout, &mut limits.write_timeout),
-    ] {
-        let Some(timeout) = timeout else { continue };
-        if timeout.value.to_std().is_zero() {
-            compiler.error(Code::BadValue, timeout.location, format!("invalid `{name}`, expected more than zero"));
-        }
-        *limit = timeout.value.to_std();
-    }
-    limits
 }
 
 pub(in crate::catalog) fn parse_address(address: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<SocketAddr> {

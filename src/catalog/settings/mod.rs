@@ -3,6 +3,7 @@
 mod caller_headers;
 pub(super) mod http_access;
 pub(super) mod http_auth;
+pub(super) mod http_limits;
 pub(super) mod http_settings;
 pub(super) mod operation_settings;
 pub(super) mod server_info;

@@ -16,6 +16,7 @@ use crate::catalog::tool::concurrency_queue::{ConcurrencyQueue, QueuePosition};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::manifest::{self, Concurrency, ConcurrencyKeys, RateLimitBy};
+use crate::value_types;
 use crate::world::WorldError;
 use crate::yaml::{Location, Spanned};
 
@@ -286,9 +287,27 @@ fn compile_concurrency(
 }
 
 fn compile_rate(limit: &Spanned<manifest::RateLimit>, compiler: &mut Compiler<'_>) -> Option<Rate> {
-    let (Some(calls), Some(per)) = (&limit.calls, &limit.per) else {
+    let (calls, per) = check_rate("rateLimit", limit.location, (limit.calls.as_ref(), limit.per.as_ref()), compiler)?;
+    let by_caller = limit.by.as_ref().filter(|by| by.value == RateLimitBy::Caller);
+    if let Some(by) = by_caller.filter(|_| !compiler.load_context.has_auth) {
         compiler
-            .error(Code::MissingKey, limit.location, "missing key `calls` or `per` in `rateLimit`")
+            .warning(Code::Unused, by.location, "`by: caller` without `http.auth`: calls of all are counted together")
+            .help("declare `http.auth`, which says who calls");
+    }
+    let by_caller = by_caller.is_some();
+    Some(Rate { calls, per, by_caller })
+}
+
+/// Checks `calls` and `per` of a rate, which stand under `key`.
+pub(in crate::catalog) fn check_rate(
+    key: &str,
+    at: Location,
+    (calls, per): (Option<&Spanned<u32>>, Option<&Spanned<value_types::Duration>>),
+    compiler: &mut Compiler<'_>,
+) -> Option<(u32, Duration)> {
+    let (Some(calls), Some(per)) = (calls, per) else {
+        compiler
+            .error(Code::MissingKey, at, format!("missing key `calls` or `per` in `{key}`"))
             .help("write `{ calls: 10, per: 1m }`");
         return None;
     };
@@ -303,8 +322,7 @@ fn compile_rate(limit: &Spanned<manifest::RateLimit>, compiler: &mut Compiler<'_
     if per.value.to_std().is_zero() {
         compiler.error(Code::BadValue, per.location, "invalid `per`, expected more than zero").help("such as `1m`");
     }
-    let by_caller = limit.by.as_ref().is_some_and(|by| by.value == RateLimitBy::Caller);
-    Some(Rate { calls: calls.value, per: per.value.to_std(), by_caller })
+    Some((calls.value, per.value.to_std()))
 }
 
 fn report_zero(key: &str, at: Location, compiler: &mut Compiler<'_>) {

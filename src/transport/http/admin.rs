@@ -18,8 +18,8 @@ use crate::{
 };
 
 use super::{
-    HttpError, access_guard::AccessGuard, bind_listener, connections::Connections, response::build_response,
-    response::denied_response, response::text_response,
+    HttpError, access_guard::AccessGuard, admission::Admission, bind_listener, connections::Connections,
+    response::build_response, response::denied_response, response::method_not_allowed, response::text_response,
 };
 
 /// The media type of the text format of Prometheus.
@@ -59,7 +59,8 @@ impl AdminListener {
         // Web pages reach what listens on this machine alone by a name of their own.
         let guard = self.address.ip().is_loopback().then(|| AccessGuard::new(self.address, false));
         let guard = Arc::new(guard);
-        let connections = Connections::new(view.shared_server.clone());
+        let admission = Arc::new(Admission::new(view.shared_server.clone()));
+        let connections = Connections::new(view.shared_server.clone(), admission);
         let answer = move |_, request: Request| {
             let (guard, view) = (guard.clone(), view.clone());
             async move {
@@ -78,7 +79,7 @@ impl AdminListener {
 impl AdminView {
     fn answer(&self, request: &Request) -> Response {
         if request.method() != Method::GET && request.method() != Method::HEAD {
-            return super::method_not_allowed("GET, HEAD");
+            return method_not_allowed("GET, HEAD");
         }
         let is_verbose = request.uri().query().is_some_and(|query| query.split('&').any(|key| key == "verbose"));
         match request.uri().path() {

@@ -24,6 +24,7 @@ use crate::{
 
 use super::{
     access_guard::AccessDenial,
+    admission::Account,
     refusal::RefusalNote,
     response::{RefusedRequest, denied_response, json_response, text_response},
 };
@@ -45,6 +46,8 @@ pub(super) struct Sender {
     pub(super) expires_at: Option<SystemTime>,
     /// Where it is.
     pub(super) address: Option<IpAddr>,
+    /// What it has under way.
+    pub(super) account: Arc<Account>,
 }
 
 /// Why nobody is let in.
@@ -74,7 +77,7 @@ impl Authentication {
         Authentication { authenticator, own_url }
     }
 
-    /// Who sends a request with these headers.
+    /// Who sends a request with these headers, whatever scopes the token has.
     pub(super) async fn identify(&self, headers: &HeaderMap, catalog: &Catalog) -> Result<Sender, AuthDenial> {
         let Some(settings) = &catalog.http_settings().auth else { return Ok(Sender::default()) };
         let Some(token) = bearer_token(headers)? else {
@@ -86,11 +89,15 @@ impl Authentication {
             AuthError::Invalid(reason) => AuthDenial::InvalidToken(reason),
             AuthError::Unavailable => AuthDenial::IssuerUnavailable,
         })?;
-        if !settings.scopes.iter().all(|scope| verified.identity.scopes.contains(scope)) {
-            return Err(AuthDenial::InsufficientScope(settings.scopes.clone()));
-        }
         let access = AccessControl::Caller(Some(verified.identity));
         Ok(Sender { access, expires_at: verified.expires_at, ..Sender::default() })
+    }
+
+    /// Refuses a caller that lacks a scope that every request needs.
+    pub(super) fn check_scopes(&self, access: &AccessControl, catalog: &Catalog) -> Result<(), AuthDenial> {
+        let (Some(settings), Some(caller)) = (&catalog.http_settings().auth, access.identity()) else { return Ok(()) };
+        let has_all = settings.scopes.iter().all(|scope| caller.scopes.contains(scope));
+        if has_all { Ok(()) } else { Err(AuthDenial::InsufficientScope(settings.scopes.clone())) }
     }
 
     /// The URL of the endpoint, as clients name it.

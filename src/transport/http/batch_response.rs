@@ -10,16 +10,16 @@ use futures_util::{StreamExt, stream};
 
 use crate::{
     budget::block_if_large,
-    transport::{batch, message::MessageError},
+    transport::{batch, message::MessageError, peer_state::ReceivedPayload},
 };
 
 use super::{
-    HttpServer,
     accept::Accepted,
     authentication::Sender,
     event_channel::{Event, EventPayload},
     event_stream::{self, StreamKind},
-    is_sessionless,
+    http_server::HttpServer,
+    request_head::is_sessionless,
     response::{RefusedRequest, json_response, text_response},
     session::{HttpSession, SESSION_ID_HEADER},
 };
@@ -39,7 +39,9 @@ pub(super) async fn respond_to_batch(
         return Err(RefusedRequest::bad_message(MessageError::invalid_request(None, message)));
     }
     let session = session.ok_or_else(RefusedRequest::session_not_found)?;
-    let Some(mut reader) = session.receive(bytes, sender).map_err(RefusedRequest::bad_message)? else {
+    let payload = ReceivedPayload::parse(bytes, session.caller()).map_err(RefusedRequest::bad_message)?;
+    let place = http_server.admit(sender, payload.request_count())?;
+    let Some(mut reader) = session.receive(payload, sender, place).map_err(RefusedRequest::bad_message)? else {
         return Ok(text_response(StatusCode::ACCEPTED, ""));
     };
     if !accepted.event_stream {

@@ -36,13 +36,13 @@ pub(super) enum BodyError {
 impl From<BodyError> for RefusedRequest {
     fn from(unread: BodyError) -> RefusedRequest {
         let message = unread.to_string();
-        let (status, error) = match unread {
-            BodyError::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, MessageError::invalid_request(None, message)),
-            BodyError::EndedEarly => (StatusCode::BAD_REQUEST, MessageError::invalid_request(None, message)),
-            BodyError::TimedOut(_) => (StatusCode::REQUEST_TIMEOUT, MessageError::invalid_request(None, message)),
-            BodyError::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, MessageError::busy(None, message)),
+        let status = match unread {
+            BodyError::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
+            BodyError::EndedEarly => StatusCode::BAD_REQUEST,
+            BodyError::TimedOut(_) => StatusCode::REQUEST_TIMEOUT,
+            BodyError::Busy(_) => return RefusedRequest::busy(MessageError::busy(None, message)),
         };
-        RefusedRequest::Message(status, error)
+        RefusedRequest::Message(status, MessageError::invalid_request(None, message))
     }
 }
 

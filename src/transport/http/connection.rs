@@ -59,7 +59,6 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) struct HttpConnection {
     limits: HttpLimits,
-    caller: Arc<Caller>,
     /// The address of its peer.
     address: IpAddr,
     /// What hyper has taken of answers, and the peer has not.
@@ -92,12 +91,11 @@ enum Phase {
 }
 
 impl HttpConnection {
-    pub(super) fn new(caller: Arc<Caller>, limits: HttpLimits, address: IpAddr) -> HttpConnection {
+    pub(super) fn new(caller: &Arc<Caller>, limits: HttpLimits, address: IpAddr) -> HttpConnection {
         HttpConnection {
             limits,
             address: address.to_canonical(),
             unwritten_bytes: caller.reserve(0),
-            caller,
             // Whoever connects has something to ask.
             state: Mutex::new(ConnectionState { phase: Phase::Head, since: Instant::now(), stalled_since: None }),
             closed: AtomicBool::new(false),
@@ -107,11 +105,6 @@ impl HttpConnection {
 
     pub(super) fn address(&self) -> IpAddr {
         self.address
-    }
-
-    /// Its client, outside of sessions.
-    pub(super) fn caller(&self) -> &Arc<Caller> {
-        &self.caller
     }
 
     pub(super) fn limits(&self) -> &HttpLimits {

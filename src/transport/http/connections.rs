@@ -1,12 +1,6 @@
 //! The HTTP connections of one server: accepts them, limits them, and closes waiting ones for new ones.
 
-use std::{
-    collections::HashMap,
-    io,
-    net::{IpAddr, Ipv6Addr},
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::{collections::HashMap, io, net::IpAddr, sync::Arc, time::Duration};
 
 use axum::{extract::Request, response::Response};
 use parking_lot::{Mutex, MutexGuard};
@@ -17,14 +11,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    budget::{Caller, CallerKind},
-    catalog::HttpLimits,
-    server::SharedServer,
-    telemetry::Limit,
-};
+use crate::{catalog::HttpLimits, identity::AccessControl, server::SharedServer, telemetry::Limit};
 
 use super::{
+    admission::Admission,
     connection::{self, HttpConnection},
     descriptor_limit,
 };
@@ -41,6 +31,7 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 /// The connections of one server.
 pub(super) struct Connections {
     shared_server: SharedServer,
+    admission: Arc<Admission>,
     open: Mutex<OpenConnections>,
     connection_closed: Notify,
 }
@@ -48,8 +39,6 @@ pub(super) struct Connections {
 #[derive(Default)]
 struct OpenConnections {
     connections: HashMap<u64, Arc<HttpConnection>>,
-    /// The accounts of addresses, for requests without a session.
-    callers: HashMap<IpAddr, Weak<Caller>>,
     last: u64,
     warned_at: Option<Instant>,
 }
@@ -81,8 +70,8 @@ impl OpenConnections {
 }
 
 impl Connections {
-    pub(super) fn new(shared_server: SharedServer) -> Arc<Connections> {
-        Arc::new(Connections { shared_server, open: Mutex::default(), connection_closed: Notify::new() })
+    pub(super) fn new(shared_server: SharedServer, admission: Arc<Admission>) -> Arc<Connections> {
+        Arc::new(Connections { shared_server, admission, open: Mutex::default(), connection_closed: Notify::new() })
     }
 
     /// Lets clients in until the server stops, and returns when the last of them has left.
@@ -156,23 +145,12 @@ impl Connections {
             observers.into_iter().for_each(|all| all.tell(|observer| observer.on_limit(Limit::Connections)));
             open.evict_longest_waiting()?;
         }
-        let caller = self.caller_at(&mut open, address);
+        // Whoever connects is known by the address, until a request says more.
+        let account = self.admission.account(&AccessControl::Unrestricted, address);
         open.last += 1;
-        let (number, connection) = (open.last, Arc::new(HttpConnection::new(caller, limits, address)));
+        let (number, connection) = (open.last, Arc::new(HttpConnection::new(account.caller(), limits, address)));
         open.connections.insert(number, connection.clone());
         Ok((number, connection))
-    }
-
-    /// The clients without a session at an address.
-    fn caller_at(&self, open: &mut OpenConnections, address: IpAddr) -> Arc<Caller> {
-        let network = network_of(address);
-        if let Some(caller) = open.callers.get(&network).and_then(Weak::upgrade) {
-            return caller;
-        }
-        let caller = self.shared_server.new_caller(CallerKind::Address);
-        open.callers.retain(|_, caller| caller.strong_count() > 0);
-        open.callers.insert(network, Arc::downgrade(&caller));
-        caller
     }
 
     async fn wait_until_empty(&self) {
@@ -189,14 +167,6 @@ impl Connections {
 
     fn open(&self) -> MutexGuard<'_, OpenConnections> {
         self.open.lock()
-    }
-}
-
-/// What one client has for itself: an address, of IPv6 the network of 64 bits.
-fn network_of(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
-        address => address,
     }
 }
 

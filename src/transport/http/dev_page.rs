@@ -15,7 +15,7 @@ use crate::catalog::{HttpAccess, TokenDigest};
 use crate::dev_page::{CONTENT_SECURITY_POLICY, DevPageEventReader, DevPageEvents, DevPageFile, PAGE_FILES};
 
 use super::response::{build_response, text_response};
-use super::{HttpServer, event_stream::StreamKind};
+use super::{event_stream::StreamKind, http_server::HttpServer};
 
 /// Where the events are.
 pub(super) const EVENTS_PATH: &str = "/events";

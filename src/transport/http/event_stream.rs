@@ -12,8 +12,8 @@ use futures_util::{Stream, StreamExt, stream};
 use crate::{budget::block_if_large, server::SharedServer, spec_version::SpecVersion};
 
 use super::{
-    HttpServer,
     event_channel::{Event, EventReader},
+    http_server::HttpServer,
     response::build_response,
 };
 

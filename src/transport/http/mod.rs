@@ -5,6 +5,7 @@
 
 mod accept;
 mod admin;
+mod admission;
 mod batch_response;
 mod body;
 mod event_channel;
@@ -12,12 +13,15 @@ mod connection;
 mod connections;
 mod descriptor_limit;
 mod event_stream;
+mod forwarded;
 mod access_guard;
 mod authentication;
 mod dev_page;
 mod health;
+mod http_server;
 mod post;
 mod refusal;
+mod request_head;
 mod single_request;
 mod standard_headers;
 mod liveness;
@@ -36,46 +40,26 @@ use std::{
     time::Duration,
 };
 
-use axum::{
-    extract::Request,
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
-    response::Response,
-};
 use futures_util::{
     FutureExt,
     future::{FusedFuture, join},
-    stream,
 };
-use http_body::Body as _;
-use rmcp::model::ProtocolVersion;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::catalog::{Catalog, HttpAccess, HttpServingMode};
-use crate::identity::AccessControl;
+use crate::catalog::HttpServingMode;
 use crate::server::SharedServer;
 
 pub use self::admin::{AdminListener, AdminView};
 pub use self::dev_page::DevPage;
 
 use self::{
-    accept::Accepted,
-    access_guard::AccessGuard,
-    authentication::{AuthDenial, Authentication, RECHECK_INTERVAL, Sender},
-    connection::HttpConnection,
     connections::Connections,
-    event_stream::StreamKind,
-    health::answer_health_check,
-    refusal::RequestHead,
-    response::{RefusedRequest, add_cors_headers, denied_response, method_not_allowed, other_path, text_response},
-    session::{HttpSession, SESSION_ID_HEADER},
+    http_server::{HttpServer, handle_request},
     sessions::Sessions,
     sse::SsePaths,
 };
 use super::{STOP_TIMEOUT, log_abandoned_calls};
-
-/// What a client of a session is told that names none.
-const SESSION_REQUIRED: &str = "Bad Request: Session ID is required";
 
 /// How long clients may take to read what was answered before the server stops.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(250);
@@ -225,7 +209,7 @@ impl BoundServer {
     pub async fn serve(self, shared_server: &SharedServer, stop: CancellationToken, stop_now: CancellationToken) {
         let (shutdown, no_more_requests) = (CancellationToken::new(), CancellationToken::new());
         let http_server = Arc::new(HttpServer::new(&self, shared_server, stop.clone(), shutdown.clone()));
-        let connections = Connections::new(shared_server.clone());
+        let connections = Connections::new(shared_server.clone(), http_server.admission.clone());
         let serving = connections.serve(self.listener, no_more_requests.clone(), {
             let http_server = http_server.clone();
             move |connection, request| handle_request(http_server.clone(), connection, request)
@@ -269,280 +253,4 @@ async fn drain(shared_server: &SharedServer, sessions: &Sessions, no_more_reques
     shared_server.end_listening();
     let answered = join(shared_server.wait_until_idle(), sessions.wait_until_answered());
     let _ = tokio::time::timeout(drain.timeout, answered).await;
-}
-
-/// What every request is answered with.
-struct HttpServer {
-    path: String,
-    sse: Option<SsePaths>,
-    shared_server: SharedServer,
-    guard: AccessGuard,
-    authentication: Authentication,
-    sessions: Arc<Sessions>,
-    keep_alive: Duration,
-    page: Option<DevPage>,
-    /// Cancelled when the server stops.
-    stop: CancellationToken,
-    /// Cancelled when nothing is answered any more.
-    shutdown: CancellationToken,
-}
-
-impl HttpServer {
-    /// Who may send requests.
-    fn access<'a>(&'a self, catalog: &'a Catalog) -> &'a HttpAccess {
-        self.page.as_ref().map_or(&catalog.http_settings().access, |page| &page.access)
-    }
-
-    /// Who sends a request with these headers: by the token of the manifest, or of the page of `folio dev`, or as `auth` says.
-    async fn identify(&self, headers: &HeaderMap, catalog: &Catalog) -> Result<Sender, AuthDenial> {
-        if self.page.is_none() && catalog.http_settings().auth.is_some() {
-            return self.authentication.identify(headers, catalog).await;
-        }
-        let shown = headers.get(header::AUTHORIZATION);
-        self.guard.check_token(shown, self.access(catalog)).map_err(|_| AuthDenial::SharedToken)?;
-        Ok(Sender::default())
-    }
-
-    /// Returns when the token that these headers show is not good any more: for the answer to a request, when the token of
-    /// the manifest changes.
-    fn wait_for_revocation(
-        self: Arc<HttpServer>,
-        headers: &HeaderMap,
-        kind: StreamKind,
-    ) -> impl Future<Output = ()> + Send + use<> {
-        let shown = headers.get_all(header::AUTHORIZATION).iter().map(|value| (header::AUTHORIZATION, value.clone()));
-        let headers = HeaderMap::from_iter(shown);
-        let mut catalogs = self.shared_server.subscribe();
-        async move {
-            loop {
-                // What is changed from here on is noticed below.
-                catalogs.mark_unchanged();
-                let catalog = self.shared_server.catalog();
-                if kind == StreamKind::Answer && catalog.http_settings().auth.is_some() {
-                    return pending().await;
-                }
-                let recheck_after = match self.identify(&headers, &catalog).await {
-                    Ok(sender) => sender.recheck_after(),
-                    // Nobody says that the token is not good.
-                    Err(AuthDenial::IssuerUnavailable) => Some(RECHECK_INTERVAL),
-                    Err(_) => return,
-                };
-                drop(catalog);
-                tokio::select! {
-                    changed = catalogs.changed() => if changed.is_err() { return pending().await },
-                    () = sleep_or_wait(recheck_after) => {}
-                }
-            }
-        }
-    }
-
-    /// The session that a request of this caller names, if it lives and is its own.
-    fn session_of(&self, headers: &HeaderMap, access: &AccessControl) -> Option<Arc<HttpSession>> {
-        let id = headers.get(SESSION_ID_HEADER)?.to_str().ok()?;
-        self.sessions.find(id, false, access)
-    }
-
-    fn new(
-        bound: &BoundServer,
-        shared_server: &SharedServer,
-        stop: CancellationToken,
-        shutdown: CancellationToken,
-    ) -> HttpServer {
-        let options = &bound.options;
-        let sessions = Arc::new(Sessions::new(shared_server.clone(), options, shutdown.clone()));
-        HttpServer {
-            path: options.path.clone(),
-            sse: options.sse.then(|| SsePaths::for_endpoint(&options.path)),
-            guard: AccessGuard::new(bound.address, bound.needs_token()).with_links(options.page.is_some()),
-            authentication: Authentication::new(shared_server, bound.url()),
-            shared_server: shared_server.clone(),
-            shutdown,
-            sessions,
-            keep_alive: options.keep_alive,
-            page: options.page.clone(),
-            stop,
-        }
-    }
-}
-
-async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnection>, request: Request) -> Response {
-    if request.body().is_end_stream() {
-        connection.request_arrived();
-    }
-    let path = request.uri().path();
-    let health = answer_health_check(request.method(), path, http_server.stop.is_cancelled());
-    if let Some(health) = health.filter(|_| path != http_server.path) {
-        return health;
-    }
-    let catalog = http_server.shared_server.catalog();
-    let mut head = RequestHead::new(&request, connection.address());
-    let access = http_server.access(&catalog);
-    let origin = match http_server.guard.check_host_and_origin(&request, access) {
-        Ok(origin) => origin,
-        // Its words are constant: there is nothing to hide in them.
-        Err(denied) => {
-            let mut response = denied_response(&denied);
-            head.tell_of_refusal(&mut response, &http_server.shared_server, &catalog);
-            return response;
-        }
-    };
-    if let Some(file) = http_server.page.as_ref().and_then(|_| DevPage::file(request.method(), path)) {
-        return file;
-    }
-    let answered = if request.method() == Method::OPTIONS && origin.is_some() {
-        Ok(text_response(StatusCode::NO_CONTENT, ""))
-    } else {
-        answer_request(&http_server, &connection, request, &catalog, &mut head).await
-    };
-    let redactors = http_server.shared_server.redactors();
-    let mut response = answered.unwrap_or_else(|refused| refused.into_response(redactors));
-    head.tell_of_refusal(&mut response, &http_server.shared_server, &catalog);
-    if let Some(origin) = origin {
-        add_cors_headers(response.headers_mut(), origin, &catalog.http_settings().caller_headers);
-    }
-    response
-}
-
-/// Answers a request of a caller who may send one.
-async fn answer_request(
-    http_server: &Arc<HttpServer>,
-    connection: &HttpConnection,
-    request: Request,
-    catalog: &Catalog,
-    head: &mut RequestHead,
-) -> Result<Response, RefusedRequest> {
-    let path = request.uri().path();
-    if let Some(metadata) = http_server.authentication.metadata(request.method(), path, catalog) {
-        return Ok(metadata);
-    }
-    let page = http_server.page.as_ref().filter(|_| path == dev_page::EVENTS_PATH);
-    let sse = http_server.sse.as_ref().filter(|paths| paths.contains(path));
-    if sse.is_none() && page.is_none() && path.trim_end_matches('/') != http_server.path.trim_end_matches('/') {
-        return Err(other_path(&http_server.path, path));
-    }
-    let sender = match http_server.identify(request.headers(), catalog).await {
-        Ok(sender) => Sender { address: Some(connection.address()), ..sender },
-        Err(denial) => return Ok(http_server.authentication.denied_response(&denial, catalog)),
-    };
-    head.access = sender.access.clone();
-    let sender = sender.with_secrets(request.headers(), catalog.http_settings())?;
-    match (page, sse) {
-        (Some(page), _) => Ok(page.event_stream(http_server, request.headers())),
-        (None, Some(paths)) => sse::handle_sse(http_server, paths, connection, request, sender).await,
-        (None, None) => handle_mcp(http_server, connection, request, sender).await,
-    }
-}
-
-async fn handle_mcp(
-    http_server: &Arc<HttpServer>,
-    connection: &HttpConnection,
-    request: Request,
-    sender: Sender,
-) -> Result<Response, RefusedRequest> {
-    let (parts, body) = request.into_parts();
-    let accepted = Accepted::from_headers(&parts.headers);
-    match parts.method {
-        Method::POST if !accepted.json && !accepted.event_stream => {
-            Ok(Accepted::refusal("application/json or text/event-stream"))
-        }
-        Method::POST => match refuse_body_type(&parts.headers) {
-            Some(refused) => Ok(refused),
-            None => post::handle_post(http_server, connection, parts, body, accepted, sender).await,
-        },
-        Method::GET if !accepted.event_stream => Ok(Accepted::refusal("text/event-stream")),
-        Method::GET | Method::DELETE if is_sessionless(&parts.headers) => {
-            check_known_version(&parts.headers).map(|()| method_not_allowed("POST"))
-        }
-        Method::GET => open_stream(http_server, &parts.headers, &sender.access),
-        Method::DELETE => end_session(http_server, &parts.headers, &sender.access),
-        _ => Ok(method_not_allowed("GET, POST, DELETE")),
-    }
-}
-
-/// The session that a `GET` or `DELETE` means.
-fn require_session(
-    http_server: &HttpServer,
-    headers: &HeaderMap,
-    access: &AccessControl,
-) -> Result<Arc<HttpSession>, RefusedRequest> {
-    check_known_version(headers)?;
-    if !headers.contains_key(SESSION_ID_HEADER) {
-        return Err(RefusedRequest::text(StatusCode::BAD_REQUEST, SESSION_REQUIRED));
-    }
-    http_server.session_of(headers, access).ok_or_else(RefusedRequest::session_not_found)
-}
-
-/// Opens the stream of what belongs to no request, or one that broke off.
-fn open_stream(
-    http_server: &Arc<HttpServer>,
-    headers: &HeaderMap,
-    access: &AccessControl,
-) -> Result<Response, RefusedRequest> {
-    let session = require_session(http_server, headers, access)?;
-    let last_event = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let reader = match last_event {
-        Some(id) => event_channel::parse_event_id(id).and_then(|(channel, after)| session.resume(channel, after)),
-        None => session.listen(),
-    };
-    // A stream that is gone is over: of an error, browsers would try again and again.
-    let Some(reader) = reader else {
-        return Ok(event_stream::event_stream_response(stream::empty(), http_server, headers, StreamKind::Answer));
-    };
-    let events = event_stream::read_session_events(reader, session.version());
-    Ok(event_stream::event_stream_response(events, http_server, headers, StreamKind::Listening))
-}
-
-fn end_session(
-    http_server: &HttpServer,
-    headers: &HeaderMap,
-    access: &AccessControl,
-) -> Result<Response, RefusedRequest> {
-    require_session(http_server, headers, access)?;
-    let id = headers.get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok()).unwrap_or_default();
-    http_server.sessions.end(id);
-    Ok(text_response(StatusCode::NO_CONTENT, ""))
-}
-
-/// Refuses a body that is not JSON as it stands.
-fn refuse_body_type(headers: &HeaderMap) -> Option<Response> {
-    let value = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let is_plain = |coding: &HeaderValue| {
-        let coding = coding.as_bytes().trim_ascii();
-        coding.is_empty() || coding.eq_ignore_ascii_case(b"identity")
-    };
-    if !headers.get_all(header::CONTENT_ENCODING).iter().all(is_plain) {
-        let words = "unsupported `Content-Encoding`; send the body as it is\n";
-        let mut response = text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, words);
-        response.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        return Some(response);
-    }
-    let essence = value(header::CONTENT_TYPE).split(';').next().unwrap_or_default().trim();
-    let is_json = essence.eq_ignore_ascii_case("application/json");
-    let words = "unsupported `Content-Type`; send `application/json`\n";
-    (!is_json).then(|| text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, words))
-}
-
-/// Whether a request is of a version without sessions.
-fn is_sessionless(headers: &HeaderMap) -> bool {
-    protocol_version(headers).is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
-}
-
-/// Refuses a version that is not spoken (basic/transports, `MCP-Protocol-Version`).
-fn check_known_version(headers: &HeaderMap) -> Result<(), RefusedRequest> {
-    let is_known = |version: &&str| ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == *version);
-    let Some(unknown) = protocol_version(headers).filter(|version| !is_known(version)) else { return Ok(()) };
-    let message = format!("Bad Request: Unsupported MCP-Protocol-Version: {unknown}");
-    Err(RefusedRequest::text(StatusCode::BAD_REQUEST, message))
-}
-
-fn protocol_version(headers: &HeaderMap) -> Option<&str> {
-    headers.get("mcp-protocol-version").and_then(|value| value.to_str().ok())
-}
-
-/// Waits for this time, or forever.
-async fn sleep_or_wait(time: Option<Duration>) {
-    match time {
-        Some(time) => tokio::time::sleep(time).await,
-        None => pending().await,
-    }
 }

@@ -25,16 +25,16 @@ use crate::{
 };
 
 use super::{
-    HttpServer, SESSION_REQUIRED,
     accept::Accepted,
+    admission::Place,
     authentication::Sender,
     batch_response,
     body::{self, BodyError},
-    check_known_version,
     connection::HttpConnection,
     event_stream::{self, StreamKind},
-    is_sessionless, protocol_version,
+    http_server::{HttpServer, SESSION_REQUIRED},
     refusal::RefusalNote,
+    request_head::{check_known_version, is_sessionless, protocol_version},
     response::{RefusedRequest, json_response, text_response},
     session::{HttpSession, SESSION_ID_HEADER},
     single_request, standard_headers,
@@ -49,7 +49,7 @@ pub(super) async fn handle_post(
     sender: Sender,
 ) -> Result<Response, RefusedRequest> {
     let session = http_server.session_of(&parts.headers, &sender.access);
-    let caller = session.as_ref().map_or(connection.caller(), |session| session.caller());
+    let caller = session.as_ref().map_or(sender.account.caller(), |session| session.caller());
     let (bytes, reservation) = read_admitted(body, connection, caller).await?;
     let bytes = bytes_without_byte_order_mark(&bytes);
     if batch::is_batch(bytes) {
@@ -58,17 +58,19 @@ pub(super) async fn handle_post(
     }
     let read = block_if_large(bytes.len() as u64, || read_message(&normalize(bytes), &parts.headers, accepted));
     let Some(message) = read? else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
-    let post = Post {
+    let mut post = Post {
         http_server,
         headers: &parts.headers,
         accepted,
         sender,
         reservation: reservation.clone(),
         bytes: bytes.len() as u64,
+        place: None,
     };
     if let Some(refused) = post.refuse_missing_scopes(&message) {
         return Ok(refused);
     }
+    post.admit(&message)?;
     let mut response = match (post.check_version(&message)?, session) {
         (false, _) => post.answer_single(message).await?,
         (true, Some(session)) => post.answer_in_session(message, &session).await?,
@@ -148,6 +150,8 @@ pub(super) struct Post<'a> {
     pub(super) reservation: Arc<Reservation>,
     /// The size of the message.
     pub(super) bytes: u64,
+    /// What it has until it is answered.
+    pub(super) place: Option<Arc<Place>>,
 }
 
 impl Post<'_> {
@@ -163,6 +167,19 @@ impl Post<'_> {
         authentication.add_challenge(response.headers_mut(), &denial, &catalog);
         response.extensions_mut().insert(RefusalNote::of_denial(&denial));
         Some(response)
+    }
+
+    /// Takes a place for what is answered: a stream for a client that listens.
+    fn admit(&mut self, message: &Incoming) -> Result<(), RefusedRequest> {
+        let Incoming::Request(id, request) = message else { return Ok(()) };
+        let (admission, account) = (&self.http_server.admission, &self.sender.account);
+        let admitted = match **request {
+            ClientRequest::SubscriptionsListenRequest(_) => admission.admit_stream(account),
+            _ => admission.admit_requests(account, 1),
+        };
+        let place = admitted.map_err(|reached| RefusedRequest::limit_reached(Some(id.clone()), reached))?;
+        self.place = Some(Arc::new(place));
+        Ok(())
     }
 
     /// Answers a message of a version with sessions that is in none.
@@ -244,7 +261,7 @@ impl Post<'_> {
         session: &Arc<HttpSession>,
     ) -> Result<Response, RefusedRequest> {
         let payload = ReceivedPayload::new(message, self.reservation.clone(), self.bytes);
-        let received = session.receive_payload(payload, &self.sender);
+        let received = session.receive(payload, &self.sender, self.place);
         let Some(reader) = received.map_err(RefusedRequest::by_code)? else {
             return Ok(text_response(StatusCode::ACCEPTED, ""));
         };
@@ -258,11 +275,11 @@ impl Post<'_> {
     /// Begins a session with `initialize`, which is answered at once.
     async fn begin_session(self, id: RequestId, request: Box<ClientRequest>) -> Result<Response, RefusedRequest> {
         let sessions = &self.http_server.sessions;
-        let Some((session_id, session)) = sessions.create(false, self.sender.access.clone()) else {
+        let Some((session_id, session)) = sessions.create(false, &self.sender) else {
             return Err(RefusedRequest::too_many_sessions(Some(id)));
         };
         let payload = ReceivedPayload::new(Incoming::Request(id, request), self.reservation.clone(), self.bytes);
-        let reader = session.receive_payload(payload, &self.sender).map_err(RefusedRequest::by_code)?;
+        let reader = session.receive(payload, &self.sender, self.place.clone()).map_err(RefusedRequest::by_code)?;
         let answer = match reader {
             Some(mut reader) => reader.next().await,
             None => None,

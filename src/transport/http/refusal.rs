@@ -25,18 +25,19 @@ const MAX_SHOWN_CHARS: usize = 128;
 #[derive(Debug, Clone)]
 pub(super) struct RefusalNote {
     reason: RefusalReason,
-    missing_scopes: Vec<String>,
+    /// Those that the request needs, where its caller lacks any.
+    needed_scopes: Vec<String>,
 }
 
 impl RefusalNote {
     pub(super) fn of_denial(denial: &AuthDenial) -> RefusalNote {
-        let (reason, missing_scopes) = match denial {
+        let (reason, needed_scopes) = match denial {
             AuthDenial::SharedToken | AuthDenial::InvalidToken(_) => (RefusalReason::InvalidToken, Vec::new()),
             AuthDenial::MissingToken(_) => (RefusalReason::MissingToken, Vec::new()),
             AuthDenial::InsufficientScope(scopes) => (RefusalReason::InsufficientScope, scopes.clone()),
             AuthDenial::IssuerUnavailable => (RefusalReason::IssuerUnavailable, Vec::new()),
         };
-        RefusalNote { reason, missing_scopes }
+        RefusalNote { reason, needed_scopes }
     }
 
     pub(super) fn of_access(denied: &AccessDenial) -> RefusalNote {
@@ -45,7 +46,7 @@ impl RefusalNote {
             AccessDenial::Origin => RefusalReason::Origin,
             AccessDenial::Token => RefusalReason::InvalidToken,
         };
-        RefusalNote { reason, missing_scopes: Vec::new() }
+        RefusalNote { reason, needed_scopes: Vec::new() }
     }
 
     /// What a status says by itself.
@@ -58,7 +59,7 @@ impl RefusalNote {
             StatusCode::SERVICE_UNAVAILABLE => RefusalReason::Busy,
             _ => return None,
         };
-        Some(RefusalNote { reason, missing_scopes: Vec::new() })
+        Some(RefusalNote { reason, needed_scopes: Vec::new() })
     }
 }
 
@@ -68,7 +69,8 @@ pub(super) struct RequestHead {
     method: Method,
     uri: Uri,
     session: Option<HeaderValue>,
-    address: IpAddr,
+    /// Where its client is.
+    pub(super) address: IpAddr,
     /// Who sent it, once that is known.
     pub(super) access: AccessControl,
 }
@@ -105,15 +107,18 @@ impl RequestHead {
             tracing::info!(target: "folio::http", status, reason, address, session, path, "{line}");
         }
         let Some(observers) = shared_server.observers() else { return };
+        let identity = self.access.identity();
+        let has = |scope: &String| identity.is_some_and(|identity| identity.scopes.contains(scope));
+        let missing_scopes: Vec<String> = note.needed_scopes.into_iter().filter(|scope| !has(scope)).collect();
         let refusal = HttpRefusal {
             reason: note.reason,
             status: status.as_u16(),
             http_method: self.method.as_str(),
             path,
-            identity: self.access.identity().map(AsRef::as_ref),
+            identity: identity.map(AsRef::as_ref),
             session,
             address: Some(self.address),
-            missing_scopes: &note.missing_scopes,
+            missing_scopes: &missing_scopes,
             elapsed: self.began.elapsed(),
             manifest: catalog.digest(),
         };

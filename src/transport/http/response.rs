@@ -1,6 +1,6 @@
 //! Builds responses: errors, JSON, plain text and CORS headers.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
@@ -9,9 +9,12 @@ use axum::{
 };
 use rmcp::model::RequestId;
 
-use crate::{redact::Redactors, transport::message::MessageError};
+use crate::{catalog::format_wait, redact::Redactors, transport::message::MessageError};
 
-use super::{access_guard::AccessDenial, refusal::RefusalNote};
+use super::{access_guard::AccessDenial, admission::LimitReached, refusal::RefusalNote};
+
+/// When to come again where there is no room.
+const BUSY_RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// Why a request is not answered by the server, and with which status.
 #[derive(Debug)]
@@ -20,6 +23,8 @@ pub(super) enum RefusedRequest {
     Text(StatusCode, Cow<'static, str>),
     /// In the answer to its message.
     Message(StatusCode, MessageError),
+    /// It may be sent again after a while.
+    Later(StatusCode, MessageError, Duration),
 }
 
 impl RefusedRequest {
@@ -34,8 +39,19 @@ impl RefusedRequest {
 
     /// What cannot be taken now, or ever.
     pub(super) fn by_code(error: MessageError) -> RefusedRequest {
-        let status = if error.is_busy() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::BAD_REQUEST };
-        RefusedRequest::Message(status, error)
+        if error.is_busy() { RefusedRequest::busy(error) } else { RefusedRequest::bad_message(error) }
+    }
+
+    /// There is no room for it.
+    pub(super) fn busy(error: MessageError) -> RefusedRequest {
+        RefusedRequest::Later(StatusCode::SERVICE_UNAVAILABLE, error, BUSY_RETRY_AFTER)
+    }
+
+    /// A limit is reached, by what asks this id.
+    pub(super) fn limit_reached(id: Option<RequestId>, reached: LimitReached) -> RefusedRequest {
+        let status = if reached.is_of_caller { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::SERVICE_UNAVAILABLE };
+        let message = format!("{}; try again in {}", reached.message, format_wait(reached.retry_after));
+        RefusedRequest::Later(status, MessageError::busy(id, message), reached.retry_after)
     }
 
     /// There is no session of this name any more.
@@ -45,8 +61,7 @@ impl RefusedRequest {
 
     /// The session limit is reached.
     pub(super) fn too_many_sessions(id: Option<RequestId>) -> RefusedRequest {
-        let error = MessageError::busy(id, "too many sessions; try again later");
-        RefusedRequest::Message(StatusCode::SERVICE_UNAVAILABLE, error)
+        RefusedRequest::busy(MessageError::busy(id, "too many sessions; try again later"))
     }
 
     /// The response, without secrets, as it may repeat what it is about.
@@ -61,11 +76,11 @@ impl RefusedRequest {
     fn response(self, redactors: &Redactors) -> Response {
         match self {
             RefusedRequest::Text(status, text) => text_response(status, redactors.redact_text(text.into_owned())),
-            RefusedRequest::Message(status, error) => {
+            RefusedRequest::Message(status, error) => json_response(status, error.into_message(redactors).json),
+            RefusedRequest::Later(status, error, wait) => {
                 let mut response = json_response(status, error.into_message(redactors).json);
-                if status == StatusCode::SERVICE_UNAVAILABLE {
-                    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
-                }
+                let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
                 response
             }
         }

@@ -30,6 +30,7 @@ use crate::{
 };
 
 use super::{
+    admission::Place,
     authentication::Sender,
     event_channel::{EventPayload, EventReader},
     liveness::Liveness,
@@ -68,11 +69,15 @@ impl HttpSession {
         shared_server: &SharedServer,
         id: SessionId,
         is_single_stream: bool,
-        owner: AccessControl,
+        sender: &Sender,
         end_token: CancellationToken,
     ) -> Arc<HttpSession> {
-        let peer_state = PeerState::new(shared_server, CallerKind::Session);
-        let caller = peer_state.caller().clone();
+        // However many sessions a caller has who is known, it is one caller.
+        let caller = match sender.access.identity() {
+            Some(_) => sender.account.caller().clone(),
+            None => shared_server.new_caller(CallerKind::Session),
+        };
+        let peer_state = PeerState::new(shared_server, caller.clone());
         let created_at = Instant::now();
         let state = HttpSessionState {
             peer_state,
@@ -84,7 +89,7 @@ impl HttpSession {
         Arc::new_cyclic(|session| HttpSession {
             id,
             handler: shared_server.connect(Arc::new(SessionSink(session.clone())), shared_server.stop_token()),
-            owner,
+            owner: sender.access.clone(),
             end_token,
             caller,
             created_at,
@@ -172,24 +177,16 @@ impl HttpSession {
         true
     }
 
-    /// Takes what a client has sent, a message or a batch. Returns the stream with the answers, where they have one of
-    /// their own.
-    pub(super) fn receive(
-        self: &Arc<HttpSession>,
-        bytes: &[u8],
-        sender: &Sender,
-    ) -> Result<Option<EventReader>, MessageError> {
-        self.receive_payload(ReceivedPayload::parse(bytes, &self.caller)?, sender)
-    }
-
-    /// The same of what is read already.
+    /// Takes what a client has sent, a message or a batch, whose requests have this place until they are answered. Returns the
+    /// stream with the answers, where they have one of their own.
     ///
     /// # Errors
     /// The request cannot be taken, as its id is in use.
-    pub(super) fn receive_payload(
+    pub(super) fn receive(
         self: &Arc<HttpSession>,
         payload: ReceivedPayload,
         sender: &Sender,
+        place: Option<Arc<Place>>,
     ) -> Result<Option<EventReader>, MessageError> {
         let mut state = self.state();
         state.record_activity();
@@ -228,7 +225,11 @@ impl HttpSession {
                     };
                     let (access, secrets) = (sender.access.clone(), sender.secrets.clone());
                     let request = IncomingRequest { access, secrets, source, ..request };
-                    self.handler.begin(request, move |answer| session.answer(answer, reservation));
+                    let place = place.clone();
+                    self.handler.begin(request, move |answer| {
+                        drop(place);
+                        session.answer(answer, reservation);
+                    });
                 }
                 HandlerMessage::Answer(id, answer) => {
                     if !self.state().take_pong(&id) {
@@ -349,7 +350,7 @@ mod tests {
             &shared_server(TEST_MANIFEST),
             SessionId::from("s"),
             is_single_stream,
-            AccessControl::default(),
+            &Sender::default(),
             CancellationToken::new(),
         );
         let client = json!({ "name": "t", "version": "1" });
@@ -359,7 +360,8 @@ mod tests {
     }
 
     fn receive(session: &Arc<HttpSession>, message: Value) -> Option<EventReader> {
-        session.receive(message.to_string().as_bytes(), &Sender::default()).unwrap()
+        let payload = ReceivedPayload::parse(message.to_string().as_bytes(), session.caller()).unwrap();
+        session.receive(payload, &Sender::default(), None).unwrap()
     }
 
     /// A call of a tool that runs until it is cancelled.

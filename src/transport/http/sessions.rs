@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{identity::AccessControl, server::SharedServer};
 
-use super::{HttpOptions, session::HttpSession};
+use super::{HttpOptions, authentication::Sender, session::HttpSession};
 
 /// What a session is known by.
 pub(super) type SessionId = Arc<str>;
@@ -56,7 +56,7 @@ impl Sessions {
     }
 
     /// Begins one of this caller, unless there are too many. One that has not begun or is idle for longest makes room.
-    pub(super) fn create(&self, is_single_stream: bool, owner: AccessControl) -> Option<(SessionId, Arc<HttpSession>)> {
+    pub(super) fn create(&self, is_single_stream: bool, sender: &Sender) -> Option<(SessionId, Arc<HttpSession>)> {
         let max = self.max_sessions();
         let mut open = self.open();
         if open.len() >= max {
@@ -67,7 +67,7 @@ impl Sessions {
         }
         let id = SessionId::from(uuid::Uuid::new_v4().to_string());
         let session =
-            HttpSession::new(&self.shared_server, id.clone(), is_single_stream, owner, self.shutdown.child_token());
+            HttpSession::new(&self.shared_server, id.clone(), is_single_stream, sender, self.shutdown.child_token());
         open.insert(id.clone(), session.clone());
         Some((id, session))
     }
@@ -181,15 +181,16 @@ mod tests {
 
     use super::*;
     use crate::server::testing::{TEST_MANIFEST, shared_server};
-    use crate::transport::http::authentication::Sender;
+    use crate::transport::peer_state::ReceivedPayload;
 
     fn receive(session: &Arc<HttpSession>, message: Value) {
-        session.receive(message.to_string().as_bytes(), &Sender::default()).unwrap();
+        let payload = ReceivedPayload::parse(message.to_string().as_bytes(), session.caller()).unwrap();
+        session.receive(payload, &Sender::default(), None).unwrap();
     }
 
     /// A session that its client has begun.
     fn begin(sessions: &Sessions) -> Option<(SessionId, Arc<HttpSession>)> {
-        let (id, session) = sessions.create(false, AccessControl::default())?;
+        let (id, session) = sessions.create(false, &Sender::default())?;
         let client = json!({ "name": "t", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         receive(&session, json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }));

@@ -28,15 +28,7 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
     let mut stop = shared_server.stop_token();
     if matches!(*request, ClientRequest::SubscriptionsListenRequest(_)) {
         stop = shared_server.end_of_listening().child_token();
-        // It ends by its result, and is not cut off.
-        let revoked = post.http_server.clone().wait_for_revocation(post.headers, StreamKind::Listening);
-        let (stop, ended) = (stop.clone(), cancel.clone());
-        tokio::spawn(async move {
-            tokio::select! {
-                () = revoked => stop.cancel(),
-                () = ended.cancelled() => {}
-            }
-        });
+        stop_with_token(&post, stop.clone(), cancel.clone());
     }
     let handler = shared_server.connect_once(Arc::new(RequestSink(sender.clone())), stop);
     let guard = cancel.clone().drop_guard();
@@ -49,9 +41,12 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
         source: RequestSource { session: None, address: post.sender.address, bytes: post.bytes },
         secrets: post.sender.secrets.clone(),
     };
-    handler.begin(incoming, move |answer| match sender.try_send(answer) {
-        Ok(()) => {}
-        Err(full) => drop(tokio::spawn(async move { sender.send(full.into_inner()).await })),
+    let place = post.place.clone();
+    handler.begin(incoming, move |answer| {
+        drop(place);
+        if let Err(full) = sender.try_send(answer) {
+            tokio::spawn(async move { sender.send(full.into_inner()).await });
+        }
     });
     let first = tokio::select! {
         first = messages.recv() => first,
@@ -77,6 +72,17 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
             None => text_response(StatusCode::ACCEPTED, ""),
         },
     }
+}
+
+/// Stops listening once the token of the request is no longer good: it ends by its result, and is not cut off.
+fn stop_with_token(post: &Post<'_>, stop: CancellationToken, ended: CancellationToken) {
+    let revoked = post.http_server.clone().wait_for_revocation(post.headers, StreamKind::Listening);
+    tokio::spawn(async move {
+        tokio::select! {
+            () = revoked => stop.cancel(),
+            () = ended.cancelled() => {}
+        }
+    });
 }
 
 /// The status of an answer (basic/transports); `None` for another message.

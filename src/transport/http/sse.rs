@@ -11,15 +11,15 @@ use axum::{
 
 use futures_util::{StreamExt, stream};
 
-use crate::identity::AccessControl;
+use crate::transport::peer_state::ReceivedPayload;
 
 use super::{
-    HttpServer,
     authentication::Sender,
     connection::HttpConnection,
     event_stream::{self, StreamKind},
+    http_server::HttpServer,
     post::read_admitted,
-    refuse_body_type,
+    request_head::refuse_body_type,
     response::{RefusedRequest, method_not_allowed, text_response},
     sessions::{SessionId, Sessions},
 };
@@ -60,7 +60,7 @@ pub(super) async fn handle_sse(
 ) -> Result<Response, RefusedRequest> {
     let is_stream = request.uri().path() == paths.stream;
     match *request.method() {
-        Method::GET if is_stream => open_stream(http_server, paths, request.headers(), sender.access),
+        Method::GET if is_stream => open_stream(http_server, paths, request.headers(), &sender),
         Method::POST if !is_stream => handle_post(http_server, connection, request, &sender).await,
         _ => Ok(method_not_allowed(if is_stream { "GET" } else { "POST" })),
     }
@@ -71,16 +71,18 @@ fn open_stream(
     http_server: &Arc<HttpServer>,
     paths: &SsePaths,
     headers: &HeaderMap,
-    access: AccessControl,
+    sender: &Sender,
 ) -> Result<Response, RefusedRequest> {
-    let created = http_server.sessions.create(true, access);
+    let place = http_server.admission.admit_stream(&sender.account);
+    let place = place.map_err(|reached| RefusedRequest::limit_reached(None, reached))?;
+    let created = http_server.sessions.create(true, sender);
     let (id, session) = created.ok_or_else(|| RefusedRequest::too_many_sessions(None))?;
     let guard = SessionGuard { sessions: http_server.sessions.clone(), id: id.clone() };
     let reader = session.listen().ok_or_else(|| RefusedRequest::too_many_sessions(None))?;
     let prefix = forwarded_prefix(headers);
     let endpoint = format!("event: endpoint\ndata: {prefix}{}?sessionId={id}\n\n", paths.messages);
     let events = event_stream::read_events(reader).map(move |event| {
-        let _ends_with_stream = &guard;
+        let _end_with_the_stream = (&guard, &place);
         event
     });
     let events = stream::iter([Bytes::from(endpoint)]).chain(events);
@@ -123,7 +125,9 @@ async fn handle_post(
     }
     let (bytes, _reservation) = read_admitted(body, connection, session.caller()).await?;
     // The sender gets the error of an invalid message.
-    session.receive(&bytes, sender).map_err(RefusedRequest::bad_message)?;
+    let payload = ReceivedPayload::parse(&bytes, session.caller()).map_err(RefusedRequest::bad_message)?;
+    let place = http_server.admit(sender, payload.request_count())?;
+    session.receive(payload, sender, place).map_err(RefusedRequest::bad_message)?;
     Ok(text_response(StatusCode::ACCEPTED, "Accepted"))
 }
 

@@ -1,0 +1,207 @@
+//! Lets requests and streams in as far as `http.limits` allows, in all and of each caller: none has more than half.
+
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv6Addr},
+    sync::Arc,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+
+use crate::{
+    budget::{Caller, CallerKind, Share, TokenBucket},
+    catalog::HttpLimits,
+    identity::AccessControl,
+    server::SharedServer,
+};
+
+/// With how many accounts those are looked for that nobody uses.
+const MIN_SWEPT_ACCOUNTS: usize = 64;
+
+/// When to come again where something else must end first.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// What callers have under way.
+pub(super) struct Admission {
+    shared_server: SharedServer,
+    accounts: Mutex<Accounts>,
+    total: Arc<Usage>,
+}
+
+#[derive(Default)]
+struct Accounts {
+    of: HashMap<AccountKey, Arc<Account>>,
+    sweep_at: usize,
+}
+
+/// Who counts as one caller.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum AccountKey {
+    Identity {
+        issuer: String,
+        id: String,
+    },
+    /// Who is not known, by address.
+    Network(IpAddr),
+}
+
+/// What one caller has.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    caller: Arc<Caller>,
+    usage: Usage,
+    credit: Mutex<TokenBucket>,
+}
+
+impl Account {
+    /// Its share of memory and programs.
+    pub(super) fn caller(&self) -> &Arc<Caller> {
+        &self.caller
+    }
+
+    fn is_unused(self: &Arc<Account>) -> bool {
+        let is_shared = Arc::strong_count(self) > 1 || Arc::strong_count(&self.caller) > 1;
+        !is_shared && self.credit.lock().is_full() && self.caller.has_full_credit()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Usage {
+    requests: Share,
+    streams: Share,
+}
+
+/// What is limited.
+#[derive(Debug, Clone, Copy)]
+enum Resource {
+    Requests,
+    Streams,
+}
+
+impl Resource {
+    fn share(self, usage: &Usage) -> &Share {
+        match self {
+            Resource::Requests => &usage.requests,
+            Resource::Streams => &usage.streams,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Resource::Requests => "requests in flight",
+            Resource::Streams => "streams",
+        }
+    }
+}
+
+/// The requests or the stream of a caller that are under way, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    account: Arc<Account>,
+    total: Arc<Usage>,
+    resource: Resource,
+    amount: u64,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.resource.share(&self.account.usage).give_back(self.amount);
+        self.resource.share(&self.total).give_back(self.amount);
+    }
+}
+
+/// A limit that is reached.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct LimitReached {
+    /// Whether it is that of its caller, and not of all.
+    pub(super) is_of_caller: bool,
+    pub(super) message: String,
+    pub(super) retry_after: Duration,
+}
+
+impl Admission {
+    pub(super) fn new(shared_server: SharedServer) -> Admission {
+        Admission { shared_server, accounts: Mutex::default(), total: Arc::default() }
+    }
+
+    /// The account of a caller, who is at this address.
+    pub(super) fn account(&self, access: &AccessControl, address: IpAddr) -> Arc<Account> {
+        let key = match access.identity() {
+            Some(caller) => AccountKey::Identity { issuer: caller.issuer.clone(), id: caller.id.clone() },
+            None => AccountKey::Network(network_of(address)),
+        };
+        let mut accounts = self.accounts.lock();
+        if let Some(account) = accounts.of.get(&key) {
+            return account.clone();
+        }
+        if accounts.of.len() >= accounts.sweep_at {
+            accounts.of.retain(|_, account| !account.is_unused());
+            // So that a sweep costs each caller little, however many there are.
+            accounts.sweep_at = accounts.of.len().saturating_mul(2).max(MIN_SWEPT_ACCOUNTS);
+        }
+        let kind = match key {
+            AccountKey::Identity { .. } => CallerKind::Session,
+            AccountKey::Network(_) => CallerKind::Address,
+        };
+        let account = Arc::new(Account { caller: self.shared_server.new_caller(kind), ..Account::default() });
+        accounts.of.insert(key, account.clone());
+        account
+    }
+
+    /// Lets so many requests of one message in. They are in flight until the place is dropped.
+    pub(super) fn admit_requests(&self, account: &Arc<Account>, count: usize) -> Result<Place, LimitReached> {
+        let limits = self.limits();
+        let place = self.take(account, Resource::Requests, count as u64, limits.in_flight)?;
+        if let Some(rate) = limits.per_caller {
+            let cost = (rate.per / rate.calls.max(1)).saturating_mul(u32::try_from(count).unwrap_or(u32::MAX));
+            account.credit.lock().take(cost.min(rate.per), rate.per).map_err(|retry_after| LimitReached {
+                is_of_caller: true,
+                message: "too many requests of one caller".to_owned(),
+                retry_after,
+            })?;
+        }
+        Ok(place)
+    }
+
+    /// Lets a stream in on which a client listens. It is open until the place is dropped.
+    pub(super) fn admit_stream(&self, account: &Arc<Account>) -> Result<Place, LimitReached> {
+        self.take(account, Resource::Streams, 1, self.limits().streams)
+    }
+
+    fn take(
+        &self,
+        account: &Arc<Account>,
+        resource: Resource,
+        amount: u64,
+        max: Option<u32>,
+    ) -> Result<Place, LimitReached> {
+        let max = max.map_or(u64::MAX, u64::from);
+        let reached = |is_of_caller, whose| LimitReached {
+            is_of_caller,
+            message: format!("too many {} {whose}", resource.as_str()),
+            retry_after: RETRY_AFTER,
+        };
+        let own = resource.share(&account.usage);
+        if !own.try_add(amount, account.caller.max_share(max)) {
+            return Err(reached(true, "of one caller"));
+        }
+        if !resource.share(&self.total).try_add(amount, max) {
+            own.give_back(amount);
+            return Err(reached(false, "at the moment"));
+        }
+        Ok(Place { account: account.clone(), total: self.total.clone(), resource, amount })
+    }
+
+    fn limits(&self) -> HttpLimits {
+        self.shared_server.catalog().http_settings().limits
+    }
+}
+
+/// What one client has for itself: an address, of IPv6 the network of 64 bits.
+fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
+        address => address,
+    }
+}

@@ -1,0 +1,312 @@
+//! What every request meets, in this order: health checks, Host and Origin, the token, and then its method.
+
+use std::{future::pending, sync::Arc, time::Duration};
+
+use axum::{
+    extract::Request,
+    http::{HeaderMap, Method, StatusCode, header},
+    response::Response,
+};
+use futures_util::{StreamExt, stream};
+use http_body::Body as _;
+use tokio_util::sync::CancellationToken;
+
+use crate::catalog::{Catalog, HttpAccess};
+use crate::identity::AccessControl;
+use crate::server::SharedServer;
+
+use super::{
+    BoundServer, DevPage,
+    accept::Accepted,
+    access_guard::AccessGuard,
+    admission::{Admission, Place},
+    authentication::{AuthDenial, Authentication, RECHECK_INTERVAL, Sender},
+    connection::HttpConnection,
+    dev_page, event_channel,
+    event_stream::{self, StreamKind},
+    forwarded,
+    health::answer_health_check,
+    post,
+    refusal::RequestHead,
+    request_head::{check_known_version, is_sessionless, refuse_body_type},
+    response::{RefusedRequest, add_cors_headers, denied_response, method_not_allowed, other_path, text_response},
+    session::{HttpSession, SESSION_ID_HEADER},
+    sessions::Sessions,
+    sse::{self, SsePaths},
+};
+
+/// What a client of a session is told that names none.
+pub(super) const SESSION_REQUIRED: &str = "Bad Request: Session ID is required";
+
+/// What every request is answered with.
+pub(super) struct HttpServer {
+    pub(super) path: String,
+    pub(super) sse: Option<SsePaths>,
+    pub(super) shared_server: SharedServer,
+    pub(super) guard: AccessGuard,
+    pub(super) authentication: Authentication,
+    pub(super) admission: Arc<Admission>,
+    pub(super) sessions: Arc<Sessions>,
+    pub(super) keep_alive: Duration,
+    pub(super) page: Option<DevPage>,
+    /// Cancelled when the server stops.
+    pub(super) stop: CancellationToken,
+    /// Cancelled when nothing is answered any more.
+    pub(super) shutdown: CancellationToken,
+}
+
+impl HttpServer {
+    /// Who may send requests.
+    fn access<'a>(&'a self, catalog: &'a Catalog) -> &'a HttpAccess {
+        self.page.as_ref().map_or(&catalog.http_settings().access, |page| &page.access)
+    }
+
+    /// Who sends a request with these headers: by the token of the manifest, or of the page of `folio dev`, or as `auth` says.
+    pub(super) async fn identify(&self, headers: &HeaderMap, catalog: &Catalog) -> Result<Sender, AuthDenial> {
+        if self.page.is_none() && catalog.http_settings().auth.is_some() {
+            return self.authentication.identify(headers, catalog).await;
+        }
+        let shown = headers.get(header::AUTHORIZATION);
+        self.guard.check_token(shown, self.access(catalog)).map_err(|_| AuthDenial::SharedToken)?;
+        Ok(Sender::default())
+    }
+
+    /// Returns when the token that these headers show is not good any more: for the answer to a request, when the token of
+    /// the manifest changes.
+    pub(super) fn wait_for_revocation(
+        self: Arc<HttpServer>,
+        headers: &HeaderMap,
+        kind: StreamKind,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let shown = headers.get_all(header::AUTHORIZATION).iter().map(|value| (header::AUTHORIZATION, value.clone()));
+        let headers = HeaderMap::from_iter(shown);
+        let mut catalogs = self.shared_server.subscribe();
+        async move {
+            loop {
+                // What is changed from here on is noticed below.
+                catalogs.mark_unchanged();
+                let catalog = self.shared_server.catalog();
+                if kind == StreamKind::Answer && catalog.http_settings().auth.is_some() {
+                    return pending().await;
+                }
+                let identified = self.identify(&headers, &catalog).await;
+                let checked = identified.and_then(|sender| {
+                    self.authentication.check_scopes(&sender.access, &catalog).map(|()| sender.recheck_after())
+                });
+                let recheck_after = match checked {
+                    Ok(recheck_after) => recheck_after,
+                    // Nobody says that the token is not good.
+                    Err(AuthDenial::IssuerUnavailable) => Some(RECHECK_INTERVAL),
+                    Err(_) => return,
+                };
+                drop(catalog);
+                tokio::select! {
+                    changed = catalogs.changed() => if changed.is_err() { return pending().await },
+                    () = sleep_or_wait(recheck_after) => {}
+                }
+            }
+        }
+    }
+
+    /// Lets requests of one message in that has no id of its own.
+    pub(super) fn admit(&self, sender: &Sender, count: usize) -> Result<Option<Arc<Place>>, RefusedRequest> {
+        if count == 0 {
+            return Ok(None);
+        }
+        let place = self.admission.admit_requests(&sender.account, count);
+        let place = place.map_err(|reached| RefusedRequest::limit_reached(None, reached))?;
+        Ok(Some(Arc::new(place)))
+    }
+
+    /// The session that a request of this caller names, if it lives and is its own.
+    pub(super) fn session_of(&self, headers: &HeaderMap, access: &AccessControl) -> Option<Arc<HttpSession>> {
+        let id = headers.get(SESSION_ID_HEADER)?.to_str().ok()?;
+        self.sessions.find(id, false, access)
+    }
+
+    pub(super) fn new(
+        bound: &BoundServer,
+        shared_server: &SharedServer,
+        stop: CancellationToken,
+        shutdown: CancellationToken,
+    ) -> HttpServer {
+        let options = &bound.options;
+        let sessions = Arc::new(Sessions::new(shared_server.clone(), options, shutdown.clone()));
+        HttpServer {
+            path: options.path.clone(),
+            sse: options.sse.then(|| SsePaths::for_endpoint(&options.path)),
+            guard: AccessGuard::new(bound.address, bound.needs_token()).with_links(options.page.is_some()),
+            authentication: Authentication::new(shared_server, bound.url()),
+            admission: Arc::new(Admission::new(shared_server.clone())),
+            shared_server: shared_server.clone(),
+            shutdown,
+            sessions,
+            keep_alive: options.keep_alive,
+            page: options.page.clone(),
+            stop,
+        }
+    }
+}
+
+pub(super) async fn handle_request(
+    http_server: Arc<HttpServer>,
+    connection: Arc<HttpConnection>,
+    request: Request,
+) -> Response {
+    if request.body().is_end_stream() {
+        connection.request_arrived();
+    }
+    let path = request.uri().path();
+    let health = answer_health_check(request.method(), path, http_server.stop.is_cancelled());
+    if let Some(health) = health.filter(|_| path != http_server.path) {
+        return health;
+    }
+    let catalog = http_server.shared_server.catalog();
+    let trusted_proxies = &catalog.http_settings().trusted_proxies;
+    let address = forwarded::client_address(connection.address(), request.headers(), trusted_proxies);
+    let mut head = RequestHead::new(&request, address);
+    let access = http_server.access(&catalog);
+    let origin = match http_server.guard.check_host_and_origin(&request, access) {
+        Ok(origin) => origin,
+        // Its words are constant: there is nothing to hide in them.
+        Err(denied) => {
+            let mut response = denied_response(&denied);
+            head.tell_of_refusal(&mut response, &http_server.shared_server, &catalog);
+            return response;
+        }
+    };
+    if let Some(file) = http_server.page.as_ref().and_then(|_| DevPage::file(request.method(), path)) {
+        return file;
+    }
+    let answered = if request.method() == Method::OPTIONS && origin.is_some() {
+        Ok(text_response(StatusCode::NO_CONTENT, ""))
+    } else {
+        answer_request(&http_server, &connection, request, &catalog, &mut head).await
+    };
+    let redactors = http_server.shared_server.redactors();
+    let mut response = answered.unwrap_or_else(|refused| refused.into_response(redactors));
+    head.tell_of_refusal(&mut response, &http_server.shared_server, &catalog);
+    if let Some(origin) = origin {
+        add_cors_headers(response.headers_mut(), origin, &catalog.http_settings().caller_headers);
+    }
+    response
+}
+
+/// Answers a request of a caller who may send one.
+async fn answer_request(
+    http_server: &Arc<HttpServer>,
+    connection: &HttpConnection,
+    request: Request,
+    catalog: &Catalog,
+    head: &mut RequestHead,
+) -> Result<Response, RefusedRequest> {
+    let path = request.uri().path();
+    if let Some(metadata) = http_server.authentication.metadata(request.method(), path, catalog) {
+        return Ok(metadata);
+    }
+    let page = http_server.page.as_ref().filter(|_| path == dev_page::EVENTS_PATH);
+    let sse = http_server.sse.as_ref().filter(|paths| paths.contains(path));
+    if sse.is_none() && page.is_none() && path.trim_end_matches('/') != http_server.path.trim_end_matches('/') {
+        return Err(other_path(&http_server.path, path));
+    }
+    let sender = match http_server.identify(request.headers(), catalog).await {
+        Ok(sender) => {
+            let account = http_server.admission.account(&sender.access, head.address);
+            Sender { address: Some(head.address), account, ..sender }
+        }
+        Err(denial) => return Ok(http_server.authentication.denied_response(&denial, catalog)),
+    };
+    head.access = sender.access.clone();
+    if let Err(denial) = http_server.authentication.check_scopes(&sender.access, catalog) {
+        return Ok(http_server.authentication.denied_response(&denial, catalog));
+    }
+    let sender = sender.with_secrets(request.headers(), catalog.http_settings())?;
+    match (page, sse) {
+        (Some(page), _) => Ok(page.event_stream(http_server, request.headers())),
+        (None, Some(paths)) => sse::handle_sse(http_server, paths, connection, request, sender).await,
+        (None, None) => handle_mcp(http_server, connection, request, sender).await,
+    }
+}
+
+async fn handle_mcp(
+    http_server: &Arc<HttpServer>,
+    connection: &HttpConnection,
+    request: Request,
+    sender: Sender,
+) -> Result<Response, RefusedRequest> {
+    let (parts, body) = request.into_parts();
+    let accepted = Accepted::from_headers(&parts.headers);
+    match parts.method {
+        Method::POST if !accepted.json && !accepted.event_stream => {
+            Ok(Accepted::refusal("application/json or text/event-stream"))
+        }
+        Method::POST => match refuse_body_type(&parts.headers) {
+            Some(refused) => Ok(refused),
+            None => post::handle_post(http_server, connection, parts, body, accepted, sender).await,
+        },
+        Method::GET if !accepted.event_stream => Ok(Accepted::refusal("text/event-stream")),
+        Method::GET | Method::DELETE if is_sessionless(&parts.headers) => {
+            check_known_version(&parts.headers).map(|()| method_not_allowed("POST"))
+        }
+        Method::GET => open_stream(http_server, &parts.headers, &sender),
+        Method::DELETE => end_session(http_server, &parts.headers, &sender.access),
+        _ => Ok(method_not_allowed("GET, POST, DELETE")),
+    }
+}
+
+/// The session that a `GET` or `DELETE` means.
+fn require_session(
+    http_server: &HttpServer,
+    headers: &HeaderMap,
+    access: &AccessControl,
+) -> Result<Arc<HttpSession>, RefusedRequest> {
+    check_known_version(headers)?;
+    if !headers.contains_key(SESSION_ID_HEADER) {
+        return Err(RefusedRequest::text(StatusCode::BAD_REQUEST, SESSION_REQUIRED));
+    }
+    http_server.session_of(headers, access).ok_or_else(RefusedRequest::session_not_found)
+}
+
+/// Opens the stream of what belongs to no request, or one that broke off.
+fn open_stream(
+    http_server: &Arc<HttpServer>,
+    headers: &HeaderMap,
+    sender: &Sender,
+) -> Result<Response, RefusedRequest> {
+    let session = require_session(http_server, headers, &sender.access)?;
+    let place = http_server.admission.admit_stream(&sender.account);
+    let place = place.map_err(|reached| RefusedRequest::limit_reached(None, reached))?;
+    let last_event = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let reader = match last_event {
+        Some(id) => event_channel::parse_event_id(id).and_then(|(channel, after)| session.resume(channel, after)),
+        None => session.listen(),
+    };
+    // A stream that is gone is over: of an error, browsers would try again and again.
+    let Some(reader) = reader else {
+        return Ok(event_stream::event_stream_response(stream::empty(), http_server, headers, StreamKind::Answer));
+    };
+    let events = event_stream::read_session_events(reader, session.version()).map(move |event| {
+        let _held_until_the_end = &place;
+        event
+    });
+    Ok(event_stream::event_stream_response(events, http_server, headers, StreamKind::Listening))
+}
+
+fn end_session(
+    http_server: &HttpServer,
+    headers: &HeaderMap,
+    access: &AccessControl,
+) -> Result<Response, RefusedRequest> {
+    require_session(http_server, headers, access)?;
+    let id = headers.get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok()).unwrap_or_default();
+    http_server.sessions.end(id);
+    Ok(text_response(StatusCode::NO_CONTENT, ""))
+}
+
+/// Waits for this time, or forever.
+async fn sleep_or_wait(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
+        None => pending().await,
+    }
+}
