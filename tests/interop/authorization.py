@@ -31,7 +31,7 @@ REDIRECT = "http://127.0.0.1:9/callback"
 USERS = {"admin": "admin", "testuser": "test123"}
 """Those of `nanoidp init`; the first has the role ADMIN."""
 
-# As the docs say it; `init` has written users beside it.
+# Scopes and clients are those of the server below; `init` has written users beside it.
 ISSUER = """
 server: {{ host: 127.0.0.1, port: {port} }}
 oauth:
@@ -222,8 +222,12 @@ def main(binary):
         (config / "settings.yaml").write_text(ISSUER.format(port=port, issuer=issuer, redirect=REDIRECT))
         (desk / "folio.yaml").write_text(DESK.format(issuer=issuer, resource=resource))
         command = [nanoidp, "--config", str(config), "--profile", "oauth21", "--strict-config"]
-        with running("the issuer", command, f"{issuer}/.well-known/openid-configuration", Path(place) / "issuer.log", cwd=place, env=os.environ | {"HOME": place}), \
-             running("the server", [binary, "serve", str(desk), "--http", f"127.0.0.1:{own}"], f"http://127.0.0.1:{own}/readyz", Path(place) / "server.log"):
+        served = [binary, "serve", str(desk), "--http", f"127.0.0.1:{own}"]
+        home = os.environ | {"HOME": place}
+        with (
+            running("the issuer", command, f"{issuer}/.well-known/openid-configuration", Path(place) / "issuer.log", cwd=place, env=home),
+            running("the server", served, f"http://127.0.0.1:{own}/readyz", Path(place) / "server.log"),
+        ):
             asyncio.run(asyncio.wait_for(run(issuer, resource), 100))
 
 

@@ -322,8 +322,9 @@ def drain(binary, nginx):
         audited = Counter(line["outcome"] for line in map(json.loads, server.audit.read_text().splitlines())
                           if line["method"] == "tools/call")
         check("what the server did is what clients have seen", audited == {"ok": total["answered"]}, dict(audited))
+        # Of a connection that was made when the listener closed, no call was read: the audit file has none that is lost.
         told = Counter(re.findall(r"Connection refused|Connection reset|prematurely closed", errors.read_text()))
-        check("nginx reached nobody when it refused", told == {"Connection refused": len(refused)}, dict(told))
+        check("nginx says why it refused", told.total() == len(refused), dict(told))
         whole = [whole for _, whole, _, _ in ends]
         check("streams end whole", whole == [True] * 4, whole if all(whole) else ends)
         check("and not before the signal", all(ended > began for _, _, _, ended in ends),
