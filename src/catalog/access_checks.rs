@@ -1,12 +1,13 @@
 //! What a caller sees of the catalog, and what it lacks for a request.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::action::{CallContext, ListKind};
-use crate::identity::{AccessControl, Identity};
+use crate::identity::{AccessControl, CallerSecrets, Identity};
 
 use super::Catalog;
 use super::access::{EntryAccess, ensure_visible};
@@ -39,6 +40,11 @@ impl Catalog {
             AccessControl::Unrestricted => self.settings.access.clone(),
             caller @ AccessControl::Caller(_) => caller,
         }
+    }
+
+    /// What comes beside a request to act upstream as its sender: as that sends, or else as the command line or a test does.
+    pub fn caller_secrets(&self, sent: Arc<CallerSecrets>) -> Arc<CallerSecrets> {
+        if sent.is_empty() { self.settings.caller_secrets.clone() } else { sent }
     }
 
     /// Who may call a tool; `None` for whoever may call anything.

@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 use crate::action::{CallContext, ListKind, McpClient, RunPlan};
 use crate::budget::Reservation;
 use crate::diagnostic::{nearest, truncate};
-use crate::identity::AccessControl;
+use crate::identity::{AccessControl, CallerSecrets};
 use crate::redact::Redactor;
 use crate::template::{Template, UriSlot};
 use crate::world::{RedactingWorld, TracePropagation, World};
@@ -93,6 +93,8 @@ struct ServerSettings {
     trace_propagation: TracePropagation,
     /// Who makes calls whose server does not say it: with `--caller` and in tests.
     access: AccessControl,
+    /// What the caller sends beside a call, where the command line or a test says so.
+    caller_secrets: Arc<CallerSecrets>,
     /// What of the served manifest is not an entry, with digests of what was written.
     key_digests: Vec<(String, u64)>,
     /// Partials, with digests of their texts.

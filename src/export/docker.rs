@@ -79,7 +79,7 @@ fn dockerfile(
          #   docker run --rm -p {PORT}:{PORT}{flags} {name}\n\
          #\n\
          # {title}: MCP at http://localhost:{PORT}/mcp. Variables are given when it is started, and are not in the image.\n\
-         # Under another name than localhost it answers once `http: {{ allowedHosts: [NAME] }}` names it.\n\
+         # Under another name than localhost it answers once `http.publicUrl` or `http.allowedHosts` names it.\n\
          ARG BASE=debian:stable-slim\n\
          FROM ${{BASE}}\n\
          {label}\

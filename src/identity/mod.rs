@@ -1,6 +1,6 @@
 //! Who calls, as a verified token says.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -38,8 +38,8 @@ impl AccessControl {
 }
 
 /// Who calls. It is known by its issuer and id together: two issuers may give the same id.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Identity {
     /// The person or program, as its issuer names it.
     pub id: String,
@@ -64,6 +64,40 @@ impl Identity {
     /// What templates see as `caller`.
     pub fn to_value(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+/// A caller without a token, as `--caller` and `tests` write one.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct LocalCaller {
+    /// The person or program, as its issuer names it.
+    pub id: String,
+    /// Who issued its token; empty for one that the manifest lists.
+    pub issuer: String,
+    /// The client that the token was issued to.
+    pub client: Option<String>,
+    /// The scopes that it was granted, and those that they imply: `[desk.write]`.
+    pub scopes: BTreeSet<String>,
+    /// Its roles: `[ops, lead]`.
+    pub roles: BTreeSet<String>,
+    /// The claims of its token: `{ team: desk }`.
+    pub claims: Map<String, Value>,
+    /// The headers of `http.callerHeaders` that its client sends: `{ x-desk-key: key-of-ada }`.
+    pub headers: BTreeMap<String, String>,
+}
+
+impl LocalCaller {
+    /// Who it is.
+    pub fn identity(&self) -> Identity {
+        let LocalCaller { id, issuer, client, scopes, roles, claims, headers: _ } = self.clone();
+        Identity { id, issuer, client, scopes, roles, claims }
+    }
+
+    /// What its client sends beside its requests.
+    pub fn secrets(&self) -> CallerSecrets {
+        let headers = self.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone().into()));
+        CallerSecrets { headers: Value::Object(headers.collect()), token: None }
     }
 }
 

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::identity::Identity;
+use crate::identity::LocalCaller;
 use crate::spec_version::SpecVersion;
 use crate::value_types::{Json, NamedMap, OneOrMany, yaml_kind_enum};
 use crate::yaml::Spanned;
@@ -28,7 +28,7 @@ pub struct Test {
     pub arguments: NamedMap<Spanned<Json>>,
     /// Who calls, to whom `scopes`, `roles` and `permit` apply: `{ id: ada, scopes: [desk.write], roles: [ops], claims: { team:
     /// desk } }`. They do not apply without it.
-    pub caller: Option<Spanned<Identity>>,
+    pub caller: Option<Spanned<LocalCaller>>,
     /// Mocks of programs, requests and questions, by step id or by action. Programs: `{ exec: { exit: 1, stderr: not found } }`, or
     /// `script`. Requests: `{ http: { status: 404, json: { message: none } } }`. Both also take a list, one answer after
     /// the other: `{ http: [{ status: 503 }, { json: [1, 2] }] }`. Answers of the user: `{ ask: { confirm: { sure: true }
@@ -63,7 +63,7 @@ pub struct TestCase {
     #[schemars(with = "IndexMap<String, Json>")]
     pub arguments: NamedMap<Spanned<Json>>,
     /// Who calls, instead of the `caller` of the test: `{ id: bob, roles: [lead] }`.
-    pub caller: Option<Spanned<Identity>>,
+    pub caller: Option<Spanned<LocalCaller>>,
     /// What stands in for the outside, such as `{ exec: { stdout: hello } }`.
     #[schemars(with = "IndexMap<String, Json>")]
     pub mock: NamedMap<Spanned<Json>>,

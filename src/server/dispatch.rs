@@ -56,7 +56,7 @@ impl ConnectionHandler {
         };
         let (id_of_answer, session) = (id.clone(), self.session.clone());
         // What changes later does not matter to it.
-        let access = snapshot.catalog.access_of(access);
+        let (access, secrets) = (snapshot.catalog.access_of(access), snapshot.catalog.caller_secrets(secrets));
         if self.outlives_request {
             session.set_access(&access);
         }

@@ -9,7 +9,7 @@ use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use crate::digest::Digest;
-use crate::identity::Identity;
+use crate::identity::LocalCaller;
 use crate::load::{EntryFile, LoadedPack, LoadedPacks, TestEnvironment};
 use crate::manifest::{EnvEntry, Expect, Manifest, Mock, Test, TestCase};
 use crate::spec_version::SpecVersion;
@@ -37,7 +37,7 @@ pub struct PlannedTest {
     pub(super) environment: TestEnvironment,
     pub(super) is_live: bool,
     /// Who calls, where that decides.
-    pub(super) caller: Option<Arc<Identity>>,
+    pub(super) caller: Option<Arc<LocalCaller>>,
     pub(super) expects: Vec<Spanned<Expect>>,
     /// The digest of the test as it is written.
     pub(super) digest: u64,

@@ -9,14 +9,17 @@ use serde_json::{Value, json};
 
 use crate::example_api::{MockApi, TOKEN};
 use crate::harness::{
-    SESSION_VERSIONS, SESSIONLESS_VERSION, ServeCommand, TestClient, TestFolder, run_folio, text_of, wait_until,
+    HttpClient, HttpResponse, SESSION_VERSIONS, SESSIONLESS_VERSION, ServeCommand, TestClient, TestFolder, TestServer,
+    run_folio, sessionless_meta, text_of, wait_until,
 };
+use crate::issuer::{Issuer, SigningKey};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The examples, by name. A new one gets its test here.
-const EXAMPLES: [&str; 10] = [
-    "ask-first", "assistant", "conformance", "docs", "git-desk", "hello", "notes", "sandboxed", "team-pack", "web-api",
+const EXAMPLES: [&str; 12] = [
+    "ask-first", "assistant", "callers", "conformance", "docs", "git-desk", "hello", "notes", "sandboxed",
+    "scope-challenge", "team-pack", "web-api",
 ];
 
 fn example(name: &str) -> PathBuf {
@@ -827,4 +830,81 @@ fn notes_serve_the_tools_of_a_file_server() {
     assert!(call("directory_tree", json!({ "path": at("") })).contains("\"entries\":[{\"name\":\"b.txt\""));
     assert!(call("get_file_info", json!({ "path": at("x") })).contains("isDirectory: true\nisFile: false"));
     assert!(call("read_text_file", json!({ "path": folder.join("folio.yaml") })).contains("outside"));
+}
+
+/// Answers a request of 2026-07-28 with a token, or without.
+fn send(server: &TestServer, token: Option<&str>, method: &str, name: &str, params: Value) -> HttpResponse {
+    let mut params = params;
+    params["_meta"] = sessionless_meta();
+    let client = HttpClient { token: token.map(str::to_owned), ..server.http_client() };
+    let headers = [("MCP-Protocol-Version", SESSIONLESS_VERSION), ("Mcp-Method", method), ("Mcp-Name", name)];
+    client.post(&headers, &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
+}
+
+#[test]
+fn scope_challenge_names_all_scopes_of_a_request_at_once() {
+    let server = ServeCommand::new(&example("scope-challenge")).http();
+    let (low, full) = (Some("mcp-conformance-scope-low"), Some("mcp-conformance-scope-full"));
+    let by_uri = |uri: &str| json!({ "uri": uri });
+    for (method, name, params, scopes) in [
+        ("tools/call", "test_simple_text", json!({ "name": "test_simple_text" }), "tools:call tools:test_simple_text"),
+        ("resources/read", "test://static-text", by_uri("test://static-text"), "resources:read resources:static"),
+        (
+            "resources/read",
+            "test://template/123/data",
+            by_uri("test://template/123/data"),
+            "resources:read resources:template:123",
+        ),
+        (
+            "prompts/get",
+            "test_simple_prompt",
+            json!({ "name": "test_simple_prompt" }),
+            "prompts:get prompts:test_simple_prompt",
+        ),
+    ] {
+        let refused = send(&server, low, method, name, params.clone());
+        assert_eq!(refused.status, 403, "{name}");
+        let challenge = refused.header("www-authenticate").unwrap();
+        let expected: Vec<String> = scopes.split(' ').map(|scope| format!("mcp:conformance:{scope}")).collect();
+        assert!(challenge.contains("error=\"insufficient_scope\""), "{challenge}");
+        assert!(challenge.contains(&format!("scope=\"{}\"", expected.join(" "))), "{challenge}");
+        let answered = send(&server, full, method, name, params.clone());
+        assert_eq!(answered.status, 200, "{name}");
+        assert!(answered.json().get("result").is_some());
+        assert_eq!(send(&server, None, method, name, params).status, 401, "{name}");
+    }
+    let other = json!({ "uri": "test://template/124/data" });
+    assert_eq!(send(&server, full, "resources/read", "test://template/124/data", other).status, 403);
+    let open = send(&server, None, "tools/call", "open_to_all", json!({ "name": "open_to_all" }));
+    assert_eq!(open.json()["result"]["content"][0]["text"], "Hello, nobody.");
+}
+
+#[test]
+fn callers_example_takes_tokens_for_its_own_url_alone() {
+    let key = SigningKey::rsa("k");
+    let issuer = Issuer::start(&[&key]);
+    let server = ServeCommand::new(&example("callers")).env("ISSUER", &issuer.url()).http();
+    let own_url = format!("http://127.0.0.1:{}/mcp", server.port);
+    assert_eq!(issuer.requests().len(), 0, "its keys are looked for when the first token comes");
+    let token = |audience: &str, scopes: &str| key.token(&json!({}), &issuer.claims("ada", audience, scopes));
+    let who = |token: Option<&str>| send(&server, token, "tools/call", "who-am-i", json!({ "name": "who-am-i" }));
+    let refused = who(None);
+    assert_eq!(refused.status, 401);
+    let metadata =
+        format!("resource_metadata=\"http://127.0.0.1:{}/.well-known/oauth-protected-resource/mcp\"", server.port);
+    assert!(refused.header("www-authenticate").unwrap().contains(&metadata));
+    let good = who(Some(&token(&own_url, "desk.use")));
+    assert_eq!(good.json()["result"]["content"][0]["text"], "ada");
+    for audience in ["https://other.example/mcp", "http://127.0.0.1/mcp", &format!("{own_url}/"), "api://desk"] {
+        let refused = who(Some(&token(audience, "desk.use")));
+        assert_eq!(refused.status, 401, "{audience}");
+        assert!(refused.header("www-authenticate").unwrap().contains("error=\"invalid_token\""));
+    }
+    assert_eq!(who(Some(&token(&own_url, "other"))).status, 403);
+    let close = json!({ "name": "close-issue", "arguments": { "id": 7 } });
+    let refused = send(&server, Some(&token(&own_url, "desk.use")), "tools/call", "close-issue", close.clone());
+    assert_eq!(refused.status, 403);
+    assert!(refused.header("www-authenticate").unwrap().contains("scope=\"desk.use desk.write\""));
+    let without_key = send(&server, Some(&token(&own_url, "desk.use desk.admin")), "tools/call", "close-issue", close);
+    assert!(without_key.text().contains("missing credential"), "an admin may write, and sends no key here");
 }

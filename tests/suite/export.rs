@@ -460,6 +460,10 @@ fn container_serves_over_http_and_not_as_root() {
     let docker = ["export", "docker", "-o", "image", "--program", "out/program"];
     let refused = desk.fail(&docker);
     assert!(refused.contains("everyone who reaches the container"), "{refused}");
+    let auth = "http: { publicUrl: \"https://desk.example/mcp\", auth: { issuer: \"https://id.example\" } }";
+    desk.folder.write("folio.yaml", format!("{MANIFEST}{auth}\n"));
+    desk.run(&["export", "docker", "-o", "with-auth", "--program", "out/program"]);
+    assert!(!fs::read_to_string(desk.folder.join("with-auth/Dockerfile")).unwrap().contains("--insecure"));
     desk.folder.write("folio.yaml", format!("{MANIFEST}http: {{ token: \"{{{{env.API_TOKEN}}}}\" }}\n"));
     desk.folder.write(".env", "API_TOKEN=a-secret-value");
     let ran = output(desk.command(&docker).env("API_TOKEN", "a-secret-value"));

@@ -355,6 +355,7 @@ impl CatalogBuilder {
             limits,
             trace_propagation: trace_propagation(served),
             access: AccessControl::default(),
+            caller_secrets: Arc::default(),
             key_digests: entry_digests::key_digests(served, load_context),
             partial_digests: entry_digests::partial_digests(packs, load_context),
             digest: OnceLock::new(),

@@ -9,7 +9,7 @@ use crate::catalog::build::BuildOutcome;
 use crate::catalog::settings::http_settings::HttpSettings;
 use crate::catalog::settings::operation_settings::AuditSettings;
 use crate::diagnostic::{Code, LoadPurpose, Span};
-use crate::identity::{AccessControl, Identity};
+use crate::identity::{AccessControl, LocalCaller};
 
 /// How a catalog will be used.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub enum ServingMode {
     /// Over a pipe, or by one request from the command line.
     Local,
     /// By one request, as this caller: what entries say of callers applies.
-    LocalCaller(Arc<Identity>),
+    LocalCaller(Arc<LocalCaller>),
     /// Over a pipe again, after a reload: these settings were fixed at the start.
     Pipe(SettingsAtStart),
     /// Over HTTP.
@@ -88,15 +88,13 @@ impl BuildOutcome {
         let UnacceptedCatalog(mut catalog) = self.catalog.take().ok_or(AcceptError::Invalid)?;
         match serving_mode {
             ServingMode::Local | ServingMode::Pipe(_) => {}
-            ServingMode::LocalCaller(identity) => {
-                let identity = match &catalog.http_settings().auth {
-                    Some(auth) => Arc::new(Identity {
-                        scopes: auth.granted(identity.scopes.clone()),
-                        ..Identity::clone(identity)
-                    }),
-                    None => identity.clone(),
-                };
-                catalog.settings.access = AccessControl::Caller(Some(identity));
+            ServingMode::LocalCaller(caller) => {
+                let mut identity = caller.identity();
+                if let Some(auth) = &catalog.http_settings().auth {
+                    identity.scopes = auth.granted(identity.scopes);
+                }
+                catalog.settings.access = AccessControl::Caller(Some(Arc::new(identity)));
+                catalog.settings.caller_secrets = Arc::new(caller.secrets());
             }
             ServingMode::Http(http_serving_mode) => {
                 self.check_http_serving(catalog.http_settings(), http_serving_mode)?;

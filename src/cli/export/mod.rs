@@ -123,15 +123,15 @@ fn export_docker(arguments: &ExportDockerArgs, output: &Output) -> anyhow::Resul
         dir.display()
     );
     ensure!(
-        export.served.has_token || arguments.insecure,
-        "everyone who reaches the container could use the server\nhelp: write `http: {{ token: \"{{{{env.TOKEN}}}}\" }}`, or `--insecure` where something else keeps others out"
+        export.served.needs_token || arguments.insecure,
+        "everyone who reaches the container could use the server\nhelp: write `http: {{ auth: … }}` or `http: {{ token: \"{{{{env.TOKEN}}}}\" }}`, or `--insecure` where something else keeps others out"
     );
     let FolioProgram { bytes, platform } = FolioProgram::read(arguments.program.as_deref())?;
     ensure!(platform == ProgramPlatform::Linux, "the program is not for Linux\nhelp: name one with `--program`");
     let ServerFiles { folder, packs } = export.files(&real, output)?;
     let programs = export.programs.iter().cloned().collect();
     let contents = DockerFiles { program: bytes, manifest: export.served.name.as_deref(), folder, packs, programs };
-    let files = docker_context(&export.server, contents, !export.served.has_token);
+    let files = docker_context(&export.server, contents, !export.served.needs_token);
     write_folder(&real, &files)?;
     let (display_path, count) = (dir.display(), count_noun(files.len(), "file"));
     output.print(&format!(
@@ -253,7 +253,8 @@ struct ServedManifest {
     /// Its name, if that is another than `folio.yaml`.
     name: Option<String>,
     has_version: bool,
-    has_token: bool,
+    /// Whether callers over HTTP must show who they are.
+    needs_token: bool,
     /// Variables that are read from files, and those.
     variable_files: Vec<(String, PathBuf)>,
 }
@@ -271,7 +272,7 @@ impl ServedManifest {
             root: served.pack.folder.path().to_owned(),
             name: name.filter(|name| !MANIFEST_NAMES.contains(&name.as_str())),
             has_version: keys.server.as_ref().is_some_and(|server| server.version.is_some()),
-            has_token: keys.http.as_ref().is_some_and(|http| http.token.is_some()),
+            needs_token: keys.http.as_ref().is_some_and(|http| http.token.is_some() || http.auth.is_some()),
             variable_files: files.collect(),
         }
     }

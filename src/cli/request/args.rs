@@ -82,7 +82,7 @@ pub struct RequestArgs {
     /// Read arguments from a file, an object in JSON or YAML; `-` for stdin. Those on the command line override them
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub args: Option<PathBuf>,
-    /// Call as this caller, an object in JSON or YAML with `id issuer client scopes roles claims`, to whom `scopes`, `roles`
+    /// Call as this caller, an object in JSON or YAML with `id issuer client scopes roles claims headers`, to whom `scopes`, `roles`
     /// and `permit` apply. Without it they do not
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub caller: Option<PathBuf>,

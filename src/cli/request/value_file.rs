@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow};
 
 use crate::cli::Output;
 use crate::diagnostic::Report;
-use crate::identity::Identity;
+use crate::identity::LocalCaller;
 use crate::yaml::{self, Document};
 
 /// How messages name a file.
@@ -26,11 +26,11 @@ pub(super) fn read_document(path: &Path, option: &str, output: &Output) -> anyho
 }
 
 /// The caller in the file of `--caller`. What is wrong with it is printed.
-pub(super) fn read_caller(path: &Path, output: &Output) -> anyhow::Result<Identity> {
+pub(super) fn read_caller(path: &Path, output: &Output) -> anyhow::Result<LocalCaller> {
     let mut report = Report::default();
     let document = parse(path, "--caller", &mut report)?;
-    let identity = document.and_then(|document| yaml::from_document(&document, &mut report));
-    identity.filter(|_| !report.has_errors()).ok_or_else(|| {
+    let caller = document.and_then(|document| yaml::from_document(&document, &mut report));
+    caller.filter(|_| !report.has_errors()).ok_or_else(|| {
         output.eprint_report(&report);
         anyhow!("invalid `--caller`: `{}` is no caller, such as `{{ id: ada, roles: [ops] }}`", source_name(path))
     })

@@ -49,6 +49,9 @@ const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(75);
 /// How long a message is answered whose client has closed its side. It may read on, or be gone: only a write tells.
 const HALF_CLOSE_GRACE: Duration = Duration::from_secs(2);
 
+/// How long a request may take to arrive when the server stops.
+const LAST_REQUEST_GRACE: Duration = Duration::from_millis(100);
+
 /// How long the end of a request may be seen before its body is taken.
 const BODY_END_GRACE: Duration = Duration::from_millis(100);
 
@@ -115,6 +118,11 @@ impl HttpConnection {
     pub(super) fn waiting_since(&self) -> Option<Instant> {
         let state = self.state();
         (!matches!(state.phase, Phase::Response | Phase::MessageResponse)).then_some(state.since)
+    }
+
+    /// Whether nothing was asked since the peer connected, or a part of a head has arrived.
+    fn awaits_head(&self) -> bool {
+        self.state().phase == Phase::Head
     }
 
     pub(super) fn close(&self) {
@@ -216,7 +224,13 @@ where
     let io = TokioIo::new(MeteredStream { stream, connection: connection.clone(), end_delay: None });
     let mut serving = pin!(http1::Builder::new().max_buf_size(MAX_BUFFER_BYTES).serve_connection(io, service));
     let mut sleep = pin!(sleep_until(connection.deadline().unwrap_or_else(Instant::now)));
-    let mut stopped = pin!(stop.cancelled());
+    let mut stopped = pin!(async {
+        stop.cancelled().await;
+        // What is on the way on a new connection is answered: no proxy could safely send it to another server.
+        if connection.awaits_head() {
+            tokio::time::sleep(LAST_REQUEST_GRACE).await;
+        }
+    });
     let mut stopping = false;
     let ended = poll_fn(|context| {
         connection.task.register(context.waker());

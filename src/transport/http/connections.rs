@@ -3,6 +3,7 @@
 use std::{collections::HashMap, io, net::IpAddr, sync::Arc, time::Duration};
 
 use axum::{extract::Request, response::Response};
+use futures_util::FutureExt;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -24,6 +25,9 @@ const MIN_EVICTION_AGE: Duration = Duration::from_millis(100);
 
 /// The interval of warnings about the connection limit.
 const WARNING_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How many connections that wait to be accepted are taken when the server stops.
+const MAX_QUEUED: usize = 128;
 
 /// The delay before the next accept when the system has no descriptor left.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
@@ -81,16 +85,29 @@ impl Connections {
         A: Future<Output = Response> + Send,
     {
         while let Some((stream, address)) = self.accept(&listener, &stop).await {
-            let (number, connection) = self.wait_for_slot(address).await;
-            let (connections, answer, stop) = (self.clone(), answer.clone(), stop.clone());
-            tokio::spawn(async move {
-                let _place = ConnectionSlot { connections, number };
-                connection::serve(stream, connection, stop, answer).await;
-            });
+            self.clone().spawn(stream, address, stop.clone(), answer.clone()).await;
+        }
+        // Who had connected by then is answered, too.
+        let queued = std::iter::from_fn(|| listener.accept().now_or_never()?.ok()).take(MAX_QUEUED);
+        for (stream, address) in queued {
+            self.clone().spawn(stream, address.ip(), stop.clone(), answer.clone()).await;
         }
         // Whoever connects from here on is refused, and does not wait for what is running.
         drop(listener);
         self.wait_until_empty().await;
+    }
+
+    async fn spawn<F, A>(self: Arc<Self>, stream: TcpStream, address: IpAddr, stop: CancellationToken, answer: F)
+    where
+        F: Fn(Arc<HttpConnection>, Request) -> A + Send + Sync + 'static,
+        A: Future<Output = Response> + Send,
+    {
+        let _ = stream.set_nodelay(true);
+        let (number, connection) = self.wait_for_slot(address).await;
+        tokio::spawn(async move {
+            let _place = ConnectionSlot { connections: self, number };
+            connection::serve(stream, connection, stop, answer).await;
+        });
     }
 
     async fn accept(&self, listener: &TcpListener, stop: &CancellationToken) -> Option<(TcpStream, IpAddr)> {
@@ -100,10 +117,7 @@ impl Connections {
                 () = stop.cancelled() => return None,
             };
             match accepted {
-                Ok((stream, address)) => {
-                    let _ = stream.set_nodelay(true);
-                    return Some((stream, address.ip()));
-                }
+                Ok((stream, address)) => return Some((stream, address.ip())),
                 Err(error) if is_peer_error(&error) => {}
                 Err(error) => {
                     tracing::warn!(%error, "accept failed");
