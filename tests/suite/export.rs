@@ -473,7 +473,7 @@ fn container_serves_over_http_and_not_as_root() {
         "USER 65532:65532",
         "EXPOSE 8080",
         "#   docker run --rm -p 8080:8080 -e API_TOKEN desk",
-        "# Under another name than localhost it answers once `http: { allowedHosts: [NAME] }` names it.",
+        "# Under another name than localhost it answers once `http.publicUrl` or `http.allowedHosts` names it.",
         "LABEL io.modelcontextprotocol.server.name=\"io.github.ada/desk\"",
         "HEALTHCHECK --interval=30s --timeout=6s CMD [\"/usr/local/bin/folio\", \"health\", \"8080\"]",
         "ENTRYPOINT [\"/usr/local/bin/folio\", \"serve\", \"/srv/manifest\", \"--http\", \"0.0.0.0:8080\", \"--no-watch\"]",
