@@ -27,7 +27,7 @@ pub struct Test {
     #[schemars(with = "IndexMap<String, Json>")]
     pub arguments: NamedMap<Spanned<Json>>,
     /// Who calls, to whom `scopes`, `roles` and `permit` apply: `{ id: ada, scopes: [desk.write], roles: [ops], claims: { team:
-    /// desk } }`. They do not apply without it.
+    /// desk } }`. They do not apply without it. `headers: { x-desk-key: key-of-ada }` are those of `http.callerHeaders`.
     pub caller: Option<Spanned<LocalCaller>>,
     /// Mocks of programs, requests and questions, by step id or by action. Programs: `{ exec: { exit: 1, stderr: not found } }`, or
     /// `script`. Requests: `{ http: { status: 404, json: { message: none } } }`. Both also take a list, one answer after

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 use crate::issuer::{Issuer, SigningKey, now};
+use crate::upstream_server::{Reply, Upstream};
 
 const AUDIENCE: &str = "https://desk.example/mcp";
 
@@ -382,4 +383,169 @@ fn questions_and_tasks_belong_to_their_caller() {
     }
     assert_eq!(desk.send(&ann, "tasks/get", id, params.clone()).json()["result"]["status"], "working");
     assert!(desk.send(&ann, "tasks/cancel", id, params).json()["result"].is_object());
+}
+
+/// What some see alone, reached by all other ways than its name.
+const HIDDEN: &str = r#"folio: 1
+server: { name: desk }
+http: { auth: { tokens: TOKENS }, callerHeaders: [X-Key] }
+prompts:
+  a-greeting: { text: Hello }
+  b-secret: { roles: [ops], arguments: { who: { complete: [ada] } }, text: "Hello {{who}}" }
+  c-greeting: { text: Hello }
+resources:
+  a-page: { uri: "desk://a", text: A }
+  b-secret: { uri: "desk://b", roles: [ops], text: B }
+  c-page: { uri: "desk://c", text: C }
+  d-secret: { uri: "desk://d/{n}", roles: [ops], complete: { n: [one] }, text: "{{n}}" }
+tools:
+  a-tool: { result: { text: A } }
+  b-secret: { roles: [ops], result: { text: B } }
+  c-tool: { result: { text: C } }
+  upstream:
+    run: { http: { url: "UPSTREAM/who", headers: { X-Key: "{{caller.headers.x-key}}" }, cache: 1h } }
+    result: { text: "{{result.text}}" }
+"#;
+
+fn listed_token(name: &str, roles: &str) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, format!("{name}-token-4711").as_bytes());
+    let digest: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{name}: {{ sha256: '{digest}', roles: [{roles}] }}")
+}
+
+/// Sends a request of 2026-07-28.
+fn send(server: &TestServer, caller: &str, method: &str, name: &str, mut params: Value) -> HttpResponse {
+    params["_meta"] = sessionless_meta();
+    let key = format!("key-of-{caller}-4711");
+    let headers =
+        [("MCP-Protocol-Version", SESSIONLESS_VERSION), ("Mcp-Method", method), ("Mcp-Name", name), ("X-Key", &key)];
+    let client = HttpClient { token: Some(format!("{caller}-token-4711")), ..server.http_client() };
+    client.post(&headers, &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
+}
+
+#[test]
+fn hidden_entries_are_reached_by_no_other_way() {
+    let upstream = Upstream::start(|request, _| {
+        Reply::with_headers(200, &[], format!("I am {}", request.header("x-key").unwrap()))
+    });
+    let tokens = format!("{{ {}, {} }}", listed_token("ada", "ops"), listed_token("eve", ""));
+    let manifest =
+        HIDDEN.replace("TOKENS", &tokens).replace("UPSTREAM", &upstream.url()).replace("desk }", "desk, pageSize: 1 }");
+    let folder = TestFolder::with_manifest(&manifest);
+    let server = folder.http();
+    let ask =
+        |caller: &str, method: &str, name: &str, params: Value| send(&server, caller, method, name, params).json();
+    // Pages: of each list, by its own cursors and by those of another.
+    for (method, key) in [
+        ("prompts/list", "prompts"),
+        ("resources/list", "resources"),
+        ("resources/templates/list", "resourceTemplates"),
+        ("tools/list", "tools"),
+    ] {
+        let walk = |caller: &str| {
+            let (mut pages, mut cursor) = (Vec::new(), Value::Null);
+            loop {
+                let params = if cursor.is_null() { json!({}) } else { json!({ "cursor": cursor }) };
+                let result = ask(caller, method, "", params)["result"].clone();
+                pages.extend(result[key].as_array().unwrap().clone());
+                cursor = result["nextCursor"].clone();
+                if cursor.is_null() {
+                    return pages;
+                }
+            }
+        };
+        let secrets = |pages: &[Value]| pages.iter().filter(|entry| entry.to_string().contains("secret")).count();
+        assert_eq!((secrets(&walk("ada")), secrets(&walk("eve"))), (1, 0), "{method}");
+        let foreign = ask("ada", method, "", json!({}))["result"]["nextCursor"].clone();
+        if !foreign.is_null() {
+            let stolen = ask("eve", method, "", json!({ "cursor": foreign }));
+            assert!(!stolen.to_string().contains("secret"), "{stolen}");
+            assert_eq!(stolen["error"]["code"], -32602, "{stolen}");
+        }
+    }
+    // Completion.
+    for (reference, argument) in [
+        (json!({ "type": "ref/prompt", "name": "b-secret" }), "who"),
+        (json!({ "type": "ref/resource", "uri": "desk://d/{n}" }), "n"),
+    ] {
+        let params = json!({ "ref": reference, "argument": { "name": argument, "value": "" } });
+        assert_eq!(ask("ada", "completion/complete", "", params.clone())["result"]["completion"]["total"], 1);
+        let refused = ask("eve", "completion/complete", "", params);
+        assert!(refused.get("error").is_some() && !refused.to_string().contains("one"), "{refused}");
+    }
+    // A response that is kept belongs to who caused it.
+    for caller in ["ada", "eve", "ada", "eve"] {
+        let answer = ask(caller, "tools/call", "upstream", json!({ "name": "upstream" }));
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+        assert!(!answer.to_string().contains("-4711"), "what a client sends is shown to nobody: {answer}");
+    }
+    assert_eq!(upstream.requests().len(), 2);
+}
+
+#[test]
+fn nobody_hears_of_what_is_hidden() {
+    let tokens = format!("{{ {}, {} }}", listed_token("ada", "ops"), listed_token("eve", ""));
+    let manifest = HIDDEN.replace("TOKENS", &tokens).replace("UPSTREAM", "https://desk.example");
+    let folder = TestFolder::with_manifest(&manifest);
+    let server = folder.http();
+    let lists = json!({ "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true,
+                        "resourceSubscriptions": ["desk://a", "desk://b"] });
+    let listen = |caller: &str| {
+        let response = send(&server, caller, "subscriptions/listen", "", json!({ "notifications": lists }));
+        assert_eq!(response.status, 200);
+        let news = std::sync::Arc::<WaitQueue<Value>>::default();
+        (response.stream(news.clone()), news)
+    };
+    let streams = ["ada", "eve"].map(listen);
+    let in_sessions = ["ada", "eve"].map(|caller| {
+        let token = format!("{caller}-token-4711");
+        let session = begin_session(&server, &token);
+        let client = HttpClient { token: Some(token), ..server.http_client() };
+        let post = |message: Value| client.post(&[("Mcp-Session-Id", &session)], &message);
+        assert_eq!(post(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).status, 202);
+        let subscribe = |uri: &str| {
+            let asked =
+                post(json!({ "jsonrpc": "2.0", "id": 5, "method": "resources/subscribe", "params": { "uri": uri } }));
+            asked.text().contains("\"error\"")
+        };
+        assert_eq!([subscribe("desk://a"), subscribe("desk://b")], [false, caller == "eve"]);
+        let stream = client.send("GET", &[("Mcp-Session-Id", &session), ("Accept", "text/event-stream")], b"");
+        let news = std::sync::Arc::<WaitQueue<Value>>::default();
+        (stream.stream(news.clone()), news)
+    });
+    let heard = |news: &WaitQueue<Value>| {
+        let all = news.all();
+        let of = |message: &Value| {
+            let method = message["method"].as_str()?.strip_prefix("notifications/")?;
+            Some(format!("{method} {}", message["params"]["uri"].as_str().unwrap_or_default()).trim().to_owned())
+        };
+        all.iter().filter_map(of).filter(|what| what != "subscriptions/acknowledged").collect::<Vec<_>>()
+    };
+    let all = streams.iter().chain(&in_sessions).map(|(_, news)| news.clone()).collect::<Vec<_>>();
+    let [ada, eve, ada_in_session, eve_in_session] = all.try_into().unwrap();
+    // Each hidden entry changes its listing, and the resource its text.
+    let mark = server.log.line_count();
+    let changed = manifest
+        .replace("b-secret: {", "b-secret: { title: New,")
+        .replace("d-secret: {", "d-secret: { title: New,")
+        .replace("text: B }", "text: New }");
+    folder.write("folio.yaml", &changed);
+    server.log.wait_for_reload(mark);
+    let expected =
+        ["prompts/list_changed", "resources/list_changed", "resources/updated desk://b", "tools/list_changed"];
+    for news in [&ada, &ada_in_session] {
+        wait_until("all notices", || {
+            let mut heard = heard(news);
+            heard.sort();
+            heard == expected
+        });
+    }
+    // What all see comes after it, so nothing else was on the way.
+    let mark = server.log.line_count();
+    folder.write("folio.yaml", changed.replace("a-tool: {", "a-tool: { title: New,"));
+    server.log.wait_for_reload(mark);
+    for news in [&eve, &eve_in_session] {
+        wait_until("the notice of a tool", || !heard(news).is_empty());
+        assert_eq!(heard(news), ["tools/list_changed"]);
+    }
 }
