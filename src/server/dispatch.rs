@@ -59,6 +59,7 @@ impl ConnectionHandler {
         let access = snapshot.catalog.access_of(access);
         let redactor = request_redactor(snapshot.catalog.redactor(), &secrets);
         let end_note = EndNote::default();
+        let trace = self.start_trace(&message, &meta, &snapshot, &source);
         let request = McpRequest {
             id,
             meta,
@@ -72,6 +73,7 @@ impl ConnectionHandler {
             capabilities,
             session,
             source,
+            trace,
             end_note,
         };
         let mut answer = AssertUnwindSafe(Box::pin(self.clone().answer(message, request))).catch_unwind();

@@ -141,6 +141,7 @@ impl RequestObserver for Audit {
             params: level != AuditLevel::Metadata,
             response: level == AuditLevel::All,
             start: self.is_required,
+            ..RecordParts::default()
         }
     }
 

@@ -45,6 +45,8 @@ pub(super) struct Sender {
     pub(super) expires_at: Option<SystemTime>,
     /// Where it is.
     pub(super) address: Option<IpAddr>,
+    /// The header `traceparent`, where somebody wants it.
+    pub(super) traceparent: Option<Arc<str>>,
 }
 
 /// Why nobody is let in.

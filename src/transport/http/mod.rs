@@ -303,6 +303,12 @@ impl HttpServer {
         Ok(Sender::default())
     }
 
+    /// The header of the trace that a request is part of, where somebody wants it.
+    fn traceparent(&self, headers: &HeaderMap) -> Option<Arc<str>> {
+        self.shared_server.observers().filter(|observers| observers.parts().traceparent)?;
+        headers.get("traceparent")?.to_str().ok().map(Arc::from)
+    }
+
     /// Returns when the token that these headers show is not good any more: for the answer to a request, when the token of
     /// the manifest changes.
     fn wait_for_revocation(
@@ -421,7 +427,10 @@ async fn answer_request(
         return Err(other_path(&http_server.path, path));
     }
     let sender = match http_server.identify(request.headers(), catalog).await {
-        Ok(sender) => Sender { address: Some(connection.address()), ..sender },
+        Ok(sender) => {
+            let traceparent = http_server.traceparent(request.headers());
+            Sender { address: Some(connection.address()), traceparent, ..sender }
+        }
         Err(denial) => return Ok(http_server.authentication.denied_response(&denial, catalog)),
     };
     head.access = sender.access.clone();

@@ -225,6 +225,7 @@ impl HttpSession {
                         session: Some(self.id.clone()),
                         address: sender.address,
                         bytes: request.source.bytes,
+                        traceparent: sender.traceparent.clone(),
                     };
                     let (access, secrets) = (sender.access.clone(), sender.secrets.clone());
                     let request = IncomingRequest { access, secrets, source, ..request };

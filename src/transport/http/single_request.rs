@@ -46,7 +46,12 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
         reservation: post.reservation.clone(),
         cancel,
         access: post.sender.access.clone(),
-        source: RequestSource { session: None, address: post.sender.address, bytes: post.bytes },
+        source: RequestSource {
+            session: None,
+            address: post.sender.address,
+            bytes: post.bytes,
+            traceparent: post.sender.traceparent.clone(),
+        },
         secrets: post.sender.secrets.clone(),
     };
     handler.begin(incoming, move |answer| match sender.try_send(answer) {
