@@ -236,9 +236,9 @@ impl RequestRecord<'_> {
     /// The kind of its error, as OpenTelemetry's conventions for MCP name it; `None` for a success.
     pub(super) fn error_type(&self) -> Option<Cow<'static, str>> {
         match (self.error_code, self.outcome) {
+            (_, Outcome::Cancelled) => Some("cancelled".into()),
             (Some(code), _) => Some(code.to_string().into()),
             (None, Outcome::Failed) => Some("tool_error".into()),
-            (None, Outcome::Cancelled) => Some("cancelled".into()),
             _ => None,
         }
     }

@@ -55,7 +55,7 @@ pub struct ProgramCommand {
     pub step: Option<String>,
     /// Whether it is a shell that runs a script.
     pub is_script: bool,
-    /// Whether the manifest alone names it, and no argument.
+    /// Whether the manifest names it, and no variable, which may be secret.
     pub is_named_by_manifest: bool,
     /// The trace that it is part of.
     pub trace: TraceContext,

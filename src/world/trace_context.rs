@@ -73,9 +73,10 @@ impl TraceContext {
         self.with_span(tracer, builder, &context)
     }
 
-    /// The same with a new span within this one. One that is not recorded has none within it.
+    /// The same with a new span within this one, which may have ended. One that is not sampled has none within it.
     pub(super) fn start_child(&self, builder: impl FnOnce() -> SpanBuilder) -> Option<TraceContext> {
-        let CurrentSpan { context, tracer } = self.span.as_ref().filter(|_| self.recorded_span().is_some())?;
+        let CurrentSpan { context, tracer } = self.span.as_ref()?;
+        context.span().span_context().is_sampled().then_some(())?;
         Some(self.clone().with_span(tracer, builder(), context))
     }
 
