@@ -185,7 +185,7 @@ mod tests {
             assert_eq!((sent["tracestate"].as_str(), sent["baggage"].as_str()), (right, right));
         }
         for wrong in ["", ",", "a", "=1", "a=1\r\nx: y", "a=\u{e9}", &format!("a={}", "x".repeat(9000))] {
-            assert!(list(wrong).keys().eq(["traceparent"]), "{wrong:?}");
+            assert!(list(wrong).keys().eq([&"traceparent"]), "{wrong:?}");
         }
         let without_parent = TraceContext::new(None, Some("a=1"), None);
         assert_eq!(sent(without_parent), BTreeMap::new(), "a state without a parent");

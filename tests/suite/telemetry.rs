@@ -1,6 +1,7 @@
 //! `telemetry: otlp`: what a collector of OpenTelemetry gets, and what programs and other servers get of a trace.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::time::Duration;
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -62,12 +63,6 @@ impl Collector {
             found.is_some()
         });
         found.unwrap()
-    }
-
-    /// The attributes of what the spans are about.
-    fn resource(&self) -> BTreeMap<String, String> {
-        wait_until("a batch", || !self.batches().is_empty());
-        attributes(self.batches()[0].resource_spans[0].resource.clone().unwrap().attributes)
     }
 }
 
@@ -156,6 +151,7 @@ tools:
       - id: first
         http: {{ url: "{upstream}/ask-4711", query: {{ q: "{{{{word}}}}" }}, headers: {{ x-key: "{{{{env.KEY}}}}" }} }}
       - exec: [sh, -c, 'printf %s "$TRACEPARENT $TRACESTATE"; : "$1"', sh, "{{{{word}}}}"]
+        sandbox: {{ write: [] }}
 "#
     )
 }
@@ -458,11 +454,17 @@ fn variables_say_where_and_as_what_spans_are_sent() {
     let (elsewhere, key) = (Collector::start(), "api-key-4711");
     let command = collector.serve(&folder).env("KEY", SECRET);
     let command = command.env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &format!("{}/at/it", elsewhere.0.url()));
+    let command = command.env("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip");
     let server = command.env("OTEL_EXPORTER_OTLP_HEADERS", &format!("x-api-key={key}")).stdio();
     server.session("2025-11-25").call("say", json!({ "word": "a" }));
-    elsewhere.resource();
+    wait_until("a batch", || !elsewhere.0.requests().is_empty());
+    let sent = elsewhere.0.requests()[0].clone();
+    assert_eq!(sent.header("content-encoding"), Some("gzip"));
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(&*sent.bytes).read_to_end(&mut bytes).unwrap();
+    assert_eq!(ExportTraceServiceRequest::decode(&*bytes).unwrap().resource_spans.len(), 1);
     assert_eq!(elsewhere.0.targets()[0], "POST /at/it");
-    assert_eq!(elsewhere.0.requests()[0].header("x-api-key"), Some(key));
+    assert_eq!(sent.header("x-api-key"), Some(key));
 }
 
 /// The trace in the audit file is that of the span, also where none came.
