@@ -119,7 +119,7 @@ impl ConnectionHandler {
             access: request.access.clone(),
             client,
             source: request.source.clone(),
-            trace: request.trace.span_trace_id().or_else(|| request.trace_id().map(str::to_owned)),
+            trace: request.trace_id().map(str::to_owned),
             span: request.trace.clone(),
             redactor: (!request.secrets.is_empty()).then(|| request.redactor.clone()),
             params: parts.params.then(|| params_of(message)),

@@ -208,7 +208,7 @@ pub struct RequestRecord<'a> {
     pub session: Option<&'a str>,
     /// Where it came from, over HTTP.
     pub address: Option<IpAddr>,
-    /// The trace that it is part of, in hexadecimal digits.
+    /// The trace that its client names, in hexadecimal digits.
     pub trace: Option<&'a str>,
     /// Its span, where spans are made.
     pub span: &'a TraceContext,
@@ -233,6 +233,11 @@ pub struct RequestRecord<'a> {
 }
 
 impl RequestRecord<'_> {
+    /// The trace that it is part of: that of its span, or else the one that its client names.
+    pub(super) fn trace_id(&self) -> Option<Cow<'_, str>> {
+        self.span.span_trace_id().map(Cow::Owned).or(self.trace.map(Cow::Borrowed))
+    }
+
     /// The kind of its error, as OpenTelemetry's conventions for MCP name it; `None` for a success.
     pub(super) fn error_type(&self) -> Option<Cow<'static, str>> {
         match (self.error_code, self.outcome) {
