@@ -40,7 +40,7 @@ pub use http_auth::{ClaimPaths, HttpAuth, Introspection, IssuerSpec, Issuers};
 pub use http_server::Http;
 pub use language_reference::reference;
 pub use mock::{MOCKED_ACTIONS, Mock, MockError, ProgramMock, ResponseMock};
-pub use operation::{Admin, Audit, AuditLevel};
+pub use operation::{Admin, Audit, AuditLevel, Telemetry};
 pub use prompt::{Message, Prompt, SYSTEM_ROLE, SYSTEM_ROLE_HELP};
 pub use resource::Resource;
 pub use schema::{SCHEMA, generate_schema};
@@ -97,6 +97,9 @@ pub struct Manifest {
     pub admin: Option<Spanned<Admin>>,
     /// A line of JSON for each request, in a file: `{ file: /var/log/folio/audit.jsonl, level: arguments }`.
     pub audit: Option<Spanned<Audit>>,
+    /// Sends a span for each request to a collector of OpenTelemetry: `otlp`. The variables `OTEL_*` of the environment say
+    /// where, and count only then. A change needs a restart.
+    pub telemetry: Option<Telemetry>,
     /// Tests of the entries, by name: `{ greets: { prompt: greet, expect: { contains: hello } } }`.
     #[schemars(with = "IndexMap<String, Test>")]
     pub tests: NamedMap<Spanned<Test>>,

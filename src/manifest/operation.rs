@@ -1,4 +1,4 @@
-//! `admin` and `audit`: what an operator sees of a running server.
+//! `admin`, `audit` and `telemetry`: what an operator sees of a running server.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -28,6 +28,14 @@ pub struct Audit {
     /// Whether a request may only be done once a line about it is in the file: what cannot be written is refused. Without it
     /// lines that cannot be written are lost, and counted.
     pub required: bool,
+}
+
+/// How spans of requests are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Telemetry {
+    /// By OTLP over HTTP, in protobuf.
+    Otlp,
 }
 
 /// How much of a request is written to `audit`.

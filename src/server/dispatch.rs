@@ -62,6 +62,7 @@ impl ConnectionHandler {
         }
         let redactor = request_redactor(snapshot.catalog.redactor(), &secrets);
         let end_note = EndNote::default();
+        let trace = self.start_trace(&message, &meta, &snapshot, &source);
         let request = McpRequest {
             id,
             meta,
@@ -75,6 +76,7 @@ impl ConnectionHandler {
             capabilities,
             session,
             source,
+            trace,
             end_note,
         };
         let mut answer = AssertUnwindSafe(Box::pin(self.clone().answer(message, request))).catch_unwind();

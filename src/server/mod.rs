@@ -50,7 +50,6 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use catalog_diff::Changes;
@@ -68,7 +67,7 @@ use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
 use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
 use crate::telemetry::{ClientName, Limit};
-use crate::world::{ActionReport, RedactingWorld, ReportingWorld, TraceContext, World};
+use crate::world::{ActionReport, RedactingWorld, ReportingWorld, World};
 
 use self::{client_rate_limit::RequestCost, request::McpRequest, session::Session};
 
@@ -139,18 +138,14 @@ impl ConnectionHandler {
     /// The context of a call that `cancel` ends, without its client.
     fn call_context(&self, request: &McpRequest, cancel: &CancellationToken) -> CallContext {
         let served = &request.snapshot;
-        let meta_text = |key: &str| request.meta.get(key).and_then(Value::as_str);
-        let propagation = served.catalog.trace_propagation();
-        let trace = TraceContext::new(meta_text("traceparent"))
-            .with_tracestate(meta_text("tracestate").filter(|_| propagation.tracestate))
-            .with_baggage(meta_text("baggage").filter(|_| propagation.baggage));
-        let world = trace.wrap(log_actions(&request.redactor, self.shared_server.world()));
+        let world = log_actions(&request.redactor, self.shared_server.world());
         let world = match request.secrets.is_empty() {
             true => world,
             false => RedactingWorld::wrap(&request.redactor, &world),
         };
         let call = served.catalog.call_context(cancel.clone(), &world, request.reservation.clone());
-        CallContext { access: request.access.clone(), secrets: request.secrets.clone(), ..call }
+        let trace = request.trace.clone();
+        CallContext { access: request.access.clone(), secrets: request.secrets.clone(), trace, ..call }
     }
 
     /// Charges a request to the rate limit of its client, or returns how long to wait.

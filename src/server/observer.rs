@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use rmcp::model::{ClientRequest, ErrorCode, ErrorData, Implementation, Reference, RequestId};
+use rmcp::model::{ClientRequest, ErrorCode, ErrorData, Implementation, Reference, RequestId, RequestMetaObject};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::diagnostic::truncate;
@@ -13,6 +13,7 @@ use crate::identity::AccessControl;
 use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
 use crate::telemetry::{ClientName, Observers, Outcome, RequestIdRef, RequestObserver, RequestRecord};
+use crate::world::TraceContext;
 
 use super::{
     ConnectionHandler, Method, SharedServer,
@@ -71,6 +72,7 @@ pub(crate) struct ObservedRequest {
     client: Option<ClientName>,
     source: RequestSource,
     trace: Option<String>,
+    span: TraceContext,
     /// What finds the secrets that came with it, if there are any.
     redactor: Option<Arc<Redactor>>,
     params: Option<Value>,
@@ -118,10 +120,29 @@ impl ConnectionHandler {
             client,
             source: request.source.clone(),
             trace: request.trace_id().map(str::to_owned),
+            span: request.trace.clone(),
             redactor: (!request.secrets.is_empty()).then(|| request.redactor.clone()),
             params: parts.params.then(|| params_of(message)),
             end: RequestEnd::default(),
         }))
+    }
+
+    /// The trace that a request is part of, with a span of its own if anybody makes spans.
+    pub(crate) fn start_trace(
+        &self,
+        message: &ClientRequest,
+        meta: &RequestMetaObject,
+        snapshot: &CatalogSnapshot,
+        source: &RequestSource,
+    ) -> TraceContext {
+        let text = |key: &str| meta.get(key).and_then(Value::as_str);
+        let propagation = snapshot.catalog.trace_propagation();
+        let tracestate = text("tracestate").filter(|_| propagation.tracestate);
+        let received =
+            TraceContext::new(text("traceparent"), tracestate, text("baggage").filter(|_| propagation.baggage));
+        let Some(observers) = self.shared_server.observers() else { return received };
+        let method = Method::find(message.method()).map(|method| method.name);
+        observers.start_span(method, received, source.traceparent.as_deref())
     }
 
     /// Tells of a client once for each connection. A connection that is one request has no end of its own.
@@ -207,6 +228,7 @@ impl ObservedRequest {
             session: self.source.session.as_deref(),
             address: self.source.address,
             trace: self.trace.as_deref(),
+            span: &self.span,
             outcome: end.outcome,
             error_code: end.error_code,
             reason: end.reason.as_deref(),

@@ -12,6 +12,7 @@ use crate::catalog::result::refusal::{Refusal, RefusalKind};
 use crate::identity::{AccessControl, CallerSecrets};
 use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
+use crate::world::TraceContext;
 
 use super::{capability::DeclaredCapabilities, error, observer::EndNote, session::Session, snapshot::CatalogSnapshot};
 
@@ -46,6 +47,8 @@ pub(crate) struct RequestSource {
     pub(crate) address: Option<IpAddr>,
     /// The size of its message.
     pub(crate) bytes: u64,
+    /// The header `traceparent` over HTTP, where somebody wants it.
+    pub(crate) traceparent: Option<Arc<str>>,
 }
 
 /// A request on its way to the answer, without the parameters of its method: all that is answered to it comes from one
@@ -68,6 +71,8 @@ pub(crate) struct McpRequest {
     pub(crate) capabilities: Option<DeclaredCapabilities>,
     pub(super) session: Arc<Session>,
     pub(crate) source: RequestSource,
+    /// The trace of its programs and requests.
+    pub(crate) trace: TraceContext,
     /// What its observers are told of its end.
     pub(crate) end_note: EndNote,
 }

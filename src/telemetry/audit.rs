@@ -1,5 +1,6 @@
 //! The audit file: one line of JSON for each request.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ struct AuditLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<RequestIdRef<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    trace: Option<&'a str>,
+    trace: Option<Cow<'a, str>>,
     caller: Option<AuditCaller<'a>>,
     client: Option<&'a ClientName>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,7 +112,7 @@ impl Audit {
         let line = AuditLine {
             time: now(),
             id: Some(record.id),
-            trace: record.trace,
+            trace: record.trace_id(),
             caller: record.identity.map(AuditCaller::new),
             client: record.client,
             address: record.address.map(|address| address.to_string()),
@@ -141,6 +142,7 @@ impl RequestObserver for Audit {
             params: level != AuditLevel::Metadata,
             response: level == AuditLevel::All,
             start: self.is_required,
+            ..RecordParts::default()
         }
     }
 

@@ -13,13 +13,10 @@ use prometheus::{
 use crate::spec_version::SpecVersion;
 
 use super::health::ReloadState;
-use super::observer::{HttpRefusal, Limit, Outcome, RequestObserver, RequestRecord};
+use super::observer::{HttpRefusal, Limit, OTHER, RequestObserver, RequestRecord};
 
 /// The bounds of durations that the conventions ask for, in seconds.
 const BUCKETS: [f64; 14] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
-
-/// What stands for all that the catalog does not name.
-const OTHER: &str = "_OTHER";
 
 /// The reasons for which a request is refused over HTTP that are about access.
 const ACCESS_REASONS: [&str; 6] =
@@ -178,16 +175,10 @@ impl Metrics {
             Some(_) => OTHER,
             None => "",
         };
-        let code = record.error_code.map(|code| code.to_string());
-        let error = match (&code, record.outcome) {
-            (Some(code), _) => code.as_str(),
-            (None, Outcome::Failed) => "tool_error",
-            (None, Outcome::Cancelled) => "cancelled",
-            _ => "",
-        };
+        let error = record.error_type().unwrap_or_default();
         let method = record.method.unwrap_or(OTHER);
         let (tool, prompt) = (named("tools/call"), named("prompts/get"));
-        self.operations.with_label_values(&[method, tool, prompt, error, record.version.as_str()])
+        self.operations.with_label_values(&[method, tool, prompt, &error, record.version.as_str()])
     }
 }
 

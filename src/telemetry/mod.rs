@@ -1,7 +1,7 @@
 //! What an operator sees of a server: records of its requests, and who is told of them.
 //!
 //! A request ends in one [`RequestRecord`], which `server` makes and hands to every [`RequestObserver`]: the page of `folio
-//! dev`, [`Metrics`] and [`Audit`]. Without observers nothing is recorded. [`ServerHealth`] is what `/readyz` says. What is
+//! dev`, [`Metrics`], [`Audit`] and [`Traces`]. Without observers nothing is recorded. [`ServerHealth`] is what `/readyz` says. What is
 //! not here: the listener (transport/), and lines of the log, which each room writes.
 
 mod audit;
@@ -9,6 +9,8 @@ mod audit_file;
 mod health;
 mod metrics;
 mod observer;
+mod otlp;
+mod traces;
 
 pub use audit::Audit;
 pub use health::{IssuerState, ServerHealth};
@@ -17,3 +19,4 @@ pub use observer::{
     ClientName, HttpRefusal, Limit, Observers, Outcome, RecordParts, RefusalReason, RequestIdRef, RequestObserver,
     RequestRecord,
 };
+pub use traces::Traces;

@@ -1,5 +1,6 @@
 //! Who is told of requests, and what.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +13,27 @@ use serde_json::value::RawValue;
 use crate::identity::Identity;
 use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
+use crate::world::TraceContext;
+
+/// What stands for all that neither the catalog nor the protocol names.
+pub(super) const OTHER: &str = "_OTHER";
 
 /// Is told of what a server does. Each method is called on the thread that serves, so none may take long.
 pub trait RequestObserver: Send + Sync {
     /// What it wants to know beyond the record itself.
     fn parts(&self) -> RecordParts {
         RecordParts::default()
+    }
+
+    /// Begins the span of a request, whose client sent `received` in it and `traceparent` beside it. `None` for those that
+    /// make no spans.
+    fn start_span(
+        &self,
+        _method: Option<&'static str>,
+        _received: &TraceContext,
+        _traceparent: Option<&str>,
+    ) -> Option<TraceContext> {
+        None
     }
 
     /// A request has arrived, and nothing of it is done. What is returned is awaited, and if that is false the request is
@@ -69,6 +85,8 @@ pub struct RecordParts {
     pub response: bool,
     /// Whether it must know of a request before that is done.
     pub start: bool,
+    /// The header `traceparent` of requests over HTTP.
+    pub traceparent: bool,
 }
 
 impl RecordParts {
@@ -80,6 +98,7 @@ impl RecordParts {
             params: self.params || other.params,
             response: self.response || other.response,
             start: self.start || other.start,
+            traceparent: self.traceparent || other.traceparent,
         }
     }
 }
@@ -109,6 +128,17 @@ impl Observers {
     /// Tells each of them.
     pub fn tell(&self, tell: impl Fn(&dyn RequestObserver)) {
         self.all.iter().for_each(|observer| tell(&**observer));
+    }
+
+    /// The trace of a request, with a span if any of them makes one.
+    pub fn start_span(
+        &self,
+        method: Option<&'static str>,
+        received: TraceContext,
+        traceparent: Option<&str>,
+    ) -> TraceContext {
+        let span = self.all.iter().find_map(|observer| observer.start_span(method, &received, traceparent));
+        span.unwrap_or(received)
     }
 
     /// Tells each of a request that arrives, and returns for whom it waits.
@@ -178,8 +208,10 @@ pub struct RequestRecord<'a> {
     pub session: Option<&'a str>,
     /// Where it came from, over HTTP.
     pub address: Option<IpAddr>,
-    /// The trace that it is part of, in hexadecimal digits.
+    /// The trace that its client names, in hexadecimal digits.
     pub trace: Option<&'a str>,
+    /// Its span, where spans are made.
+    pub span: &'a TraceContext,
     pub outcome: Outcome,
     /// The code of the error that it was answered with.
     pub error_code: Option<i32>,
@@ -198,6 +230,23 @@ pub struct RequestRecord<'a> {
     pub params: Option<&'a Value>,
     /// What was answered: the result, or the error.
     pub response: Option<&'a RawValue>,
+}
+
+impl RequestRecord<'_> {
+    /// The trace that it is part of: that of its span, or else the one that its client names.
+    pub(super) fn trace_id(&self) -> Option<Cow<'_, str>> {
+        self.span.span_trace_id().map(Cow::Owned).or(self.trace.map(Cow::Borrowed))
+    }
+
+    /// The kind of its error, as OpenTelemetry's conventions for MCP name it; `None` for a success.
+    pub(super) fn error_type(&self) -> Option<Cow<'static, str>> {
+        match (self.error_code, self.outcome) {
+            (_, Outcome::Cancelled) => Some("cancelled".into()),
+            (Some(code), _) => Some(code.to_string().into()),
+            (None, Outcome::Failed) => Some("tool_error".into()),
+            _ => None,
+        }
+    }
 }
 
 /// Why a request over HTTP is refused.

@@ -26,7 +26,9 @@ use super::http_client::{
 use super::proxy::Proxy;
 use super::redirect::OutgoingRequest;
 use super::request_body::RequestBody;
+use super::span::PartSpan;
 use super::tls_options::TlsOptions;
+use super::trace_context::TraceContext;
 use crate::redact::is_credential_name;
 
 const MAX_REDIRECTS: usize = 10;
@@ -110,6 +112,10 @@ pub struct HttpRequest {
     pub step: Option<String>,
     /// The proxy of its connection.
     pub proxy: Option<Arc<Proxy>>,
+    /// The trace that it is part of.
+    pub trace: TraceContext,
+    /// Whether the manifest alone names its host, which is no secret: a trace shows it.
+    pub shows_host: bool,
     pub cancel: CancellationToken,
 }
 
@@ -138,6 +144,8 @@ impl HttpRequest {
             tls: TlsOptions::default(),
             step: None,
             proxy: None,
+            trace: TraceContext::default(),
+            shows_host: false,
             cancel: CancellationToken::new(),
         }
     }
@@ -184,7 +192,12 @@ impl HttpResponse {
 /// Sends `request` and reads the response.
 pub(super) async fn send(clients: &HttpClients, request: HttpRequest) -> Result<HttpResponse, WorldError> {
     let (cancel, timeout) = (request.cancel.clone(), request.timeout);
-    within_limits(&cancel, timeout, Box::pin(follow_redirects(clients, request))).await
+    let mut span = None;
+    let response = within_limits(&cancel, timeout, Box::pin(follow_redirects(clients, request, &mut span))).await;
+    if let (Some(span), Err(error)) = (span, &response) {
+        span.end(Some(error.span_type().into()));
+    }
+    response
 }
 
 /// Ends an exchange that takes too long or is cancelled.
@@ -201,9 +214,17 @@ pub(super) async fn within_limits(
     }
 }
 
-async fn follow_redirects(clients: &HttpClients, mut request: HttpRequest) -> Result<HttpResponse, WorldError> {
+/// Sends a request, and those to which servers redirect it. Each has a span, of which `span` is the last if it failed.
+async fn follow_redirects(
+    clients: &HttpClients,
+    mut request: HttpRequest,
+    span: &mut Option<PartSpan>,
+) -> Result<HttpResponse, WorldError> {
     let mut outgoing = OutgoingRequest::new(&mut request)?;
     for redirects in 0..=MAX_REDIRECTS {
+        let started = request.trace.start_request(&outgoing.method, &outgoing.url, request.shows_host);
+        outgoing.trace = started.trace().clone();
+        *span = Some(started);
         let response = send_hop(clients, &outgoing, &request.host_policy).await;
         let ResponseHead { response, in_flight } = response.map_err(|error| match redirects {
             0 => error,
@@ -213,9 +234,11 @@ async fn follow_redirects(clients: &HttpClients, mut request: HttpRequest) -> Re
             let reading = BodyReading { limit: request.read_limit(), decodes_text: request.decodes_text };
             let response = read_response(response, outgoing, reading).await?;
             in_flight.end();
+            span.take().into_iter().for_each(|span| span.end_request(response.status));
             return Ok(response);
         };
         in_flight.end();
+        span.take().into_iter().for_each(|span| span.end_request(response.status().as_u16()));
         outgoing.follow(response.status(), &location)?;
     }
     Err(WorldError::TooManyRedirects { limit: MAX_REDIRECTS })
@@ -276,7 +299,7 @@ async fn send_by(
         .client
         .client
         .request(outgoing.method.clone(), outgoing.url.clone())
-        .headers(outgoing.headers.clone());
+        .headers(outgoing.traced_headers());
     if let Some(body) = &outgoing.body {
         let opened = body.open().await?;
         if let Some(length) = opened.length {

@@ -212,6 +212,19 @@ fn build_client(key: &PoolKey, tls: ClientConfig, lookup: Arc<dyn HostLookup>) -
     builder.build().inspect_err(|error| tracing::warn!("cannot build an HTTP client: {error}")).ok()
 }
 
+/// A client for the collector of traces, which the operator names: it is held to no networks. A redirect would take its
+/// headers along, and a connection that is kept would be looked after by nobody between two batches.
+pub fn collector_client(timeout: Duration) -> Option<reqwest::Client> {
+    let builder = reqwest::Client::builder()
+        .tls_backend_preconfigured(TlsOptions::default().client_config()?)
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .pool_max_idle_per_host(0)
+        .timeout(timeout)
+        .user_agent(concat!("folio/", env!("CARGO_PKG_VERSION")));
+    builder.build().ok()
+}
+
 /// Resolves names.
 pub(super) trait HostLookup: Send + Sync {
     /// All addresses of a name.

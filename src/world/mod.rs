@@ -36,6 +36,7 @@ mod shell_quote;
 mod request_body;
 mod response_cache;
 mod sandbox;
+mod span;
 mod supervisor;
 mod tls_options;
 #[cfg(test)]
@@ -55,6 +56,7 @@ pub use dry_run::DryRunWorld;
 pub use error::WorldError;
 pub use host_policy::{HostPolicy, Network, is_loopback_host, is_public};
 pub use http::{HttpHeader, HttpRequest, HttpResponse, ResponseSource};
+pub use http_client::collector_client;
 pub use isolation::forbid_ptrace;
 pub use latest_line::LatestLine;
 pub use mock_world::{MockFolder, MockReplies, MockReply, MockResponse, MockWorld, SentAction};
@@ -248,8 +250,17 @@ impl Default for RealWorld {
 }
 
 impl World for RealWorld {
-    fn run_program(&self, command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
-        Box::pin(program_run::run_program(self, command))
+    fn run_program(&self, mut command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
+        Box::pin(async move {
+            let span = command.trace.start_program(&command);
+            // First, so that variables of the manifest win.
+            let variables =
+                span.trace().entries().map(|(_, variable, value)| (variable.to_owned(), value.into_owned()));
+            command.env.splice(0..0, variables);
+            let ended = program_run::run_program(self, command).await;
+            span.end_program(&ended);
+            ended
+        })
     }
 
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {

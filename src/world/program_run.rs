@@ -15,7 +15,7 @@ use super::error::WorldError;
 use super::pipes::ParentPipes;
 use super::program_path::{is_executable, lacks_shebang, path_candidates, shebang_fault};
 use super::program_permits::ProgramPermit;
-use super::{LatestLine, RealWorld, sandbox};
+use super::{LatestLine, RealWorld, TraceContext, sandbox};
 use crate::budget::Budget;
 use crate::compile::SandboxRules;
 use crate::world::supervisor::{ChildDescriptors, ProcessTree, ProgramFailure, StartRequest};
@@ -55,6 +55,10 @@ pub struct ProgramCommand {
     pub step: Option<String>,
     /// Whether it is a shell that runs a script.
     pub is_script: bool,
+    /// Whether the manifest names it, and no variable, which may be secret.
+    pub is_named_by_manifest: bool,
+    /// The trace that it is part of.
+    pub trace: TraceContext,
     /// Takes its stdout as it comes.
     pub latest_line: Option<Arc<LatestLine>>,
     /// The limits of the call, which holds its output while it runs.
@@ -77,6 +81,8 @@ impl ProgramCommand {
             max_output: 1 << 20,
             step: None,
             is_script: false,
+            is_named_by_manifest: false,
+            trace: TraceContext::default(),
             latest_line: None,
             budget: Budget::default(),
             cancel: CancellationToken::new(),

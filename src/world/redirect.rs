@@ -13,6 +13,7 @@ use super::http_client::ErrorHost;
 use super::proxy::Proxy;
 use super::request_body::RequestBody;
 use super::tls_options::TlsOptions;
+use super::trace_context::TraceContext;
 use crate::redact::is_credential_name;
 
 /// The longest URL that the HTTP client sends.
@@ -26,6 +27,8 @@ pub(super) struct OutgoingRequest {
     pub(super) body: Option<RequestBody>,
     pub(super) tls: TlsOptions,
     pub(super) proxy: Option<Arc<Proxy>>,
+    /// The trace that it is part of.
+    pub(super) trace: TraceContext,
     /// Whether its connection is kept: not one to an origin that a server chose.
     pub(super) keeps_connection: bool,
     secret_body: bool,
@@ -41,9 +44,21 @@ impl OutgoingRequest {
             body: request.body.take(),
             tls: request.tls.clone(),
             proxy: request.proxy.clone(),
+            trace: request.trace.clone(),
             keeps_connection: request.is_authorized,
             secret_body: request.secret_body,
         })
+    }
+
+    /// Its headers, with those of its trace that it does not have itself.
+    pub(super) fn traced_headers(&self) -> HeaderMap {
+        let mut headers = self.headers.clone();
+        for (name, _, value) in self.trace.entries() {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                headers.entry(name).or_insert(value);
+            }
+        }
+        headers
     }
 
     /// Its hosts, for messages.

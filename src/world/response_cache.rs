@@ -217,18 +217,13 @@ fn response_size(response: &HttpResponse) -> usize {
     OVERHEAD_BYTES + headers + response.url.as_str().len() + response.body.bytes.len()
 }
 
-/// The key of a request that may be answered from the cache: of a safe method, without a body. What traces a request is
-/// new in each one, and no part of the key.
+/// The key of a request that may be answered from the cache: of a safe method, without a body.
 fn cache_key(request: &HttpRequest) -> Option<Key> {
     if !matches!(request.method.as_str(), "GET" | "HEAD") || request.body.is_some() {
         return None;
     }
-    let headers: Vec<(String, &str)> = request
-        .headers
-        .iter()
-        .map(|header| (header.name.to_ascii_lowercase(), header.value.as_str()))
-        .filter(|(name, _)| !matches!(name.as_str(), "traceparent" | "tracestate" | "baggage"))
-        .collect();
+    let headers: Vec<(String, &str)> =
+        request.headers.iter().map(|header| (header.name.to_ascii_lowercase(), header.value.as_str())).collect();
     let proxy = request.proxy.as_ref().map(|proxy| proxy.url().as_str());
     let limits = (request.max_output, request.follows_redirects, &request.host_policy, (request.tls.key(), proxy));
     let seen = (&request.method, request.url.as_str(), headers, limits, &request.cache_owner);

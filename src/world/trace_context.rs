@@ -1,10 +1,12 @@
-//! Propagates W3C Trace Context and Baggage to programs and requests.
+//! The trace that a call is part of, and what of it programs and requests get: W3C Trace Context and Baggage.
 
+use std::borrow::Cow;
+use std::str::FromStr;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-
-use super::{HttpHeader, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, World, WorldError};
+use opentelemetry::global::BoxedTracer;
+use opentelemetry::trace::{SpanBuilder, SpanContext, SpanRef, TraceContextExt, TraceState, Tracer};
+use opentelemetry::{Context, SpanId, TraceFlags, TraceId};
 
 /// The maximum lengths; longer values are dropped.
 const MAX_TRACESTATE_BYTES: usize = 512;
@@ -18,73 +20,109 @@ pub struct TracePropagation {
 }
 
 /// The trace context of a call. Malformed values are dropped.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+///
+/// Without a tracer it is what the caller sent. With one it also has a span: that of the request, or of a part of it.
+#[derive(Debug, Clone, Default)]
 pub struct TraceContext {
+    received: Option<Arc<TraceHeaders>>,
+    span: Option<CurrentSpan>,
+}
+
+/// What the caller sent.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct TraceHeaders {
     traceparent: Option<String>,
     tracestate: Option<String>,
     baggage: Option<String>,
 }
 
+/// The span that is under way, and what makes its children.
+#[derive(Debug, Clone)]
+struct CurrentSpan {
+    context: Context,
+    tracer: Arc<BoxedTracer>,
+}
+
 impl TraceContext {
-    /// Creates it from the `traceparent` of the caller.
-    pub fn new(parent: Option<&str>) -> TraceContext {
-        TraceContext { traceparent: parent.and_then(parse_traceparent), ..TraceContext::default() }
-    }
-
-    /// Adds `tracestate`, which is dropped without a parent.
-    #[must_use]
-    pub fn with_tracestate(self, state: Option<&str>) -> TraceContext {
-        let state = state.filter(|text| self.traceparent.is_some() && is_key_value_list(text, MAX_TRACESTATE_BYTES));
-        TraceContext { tracestate: state.map(str::to_owned), ..self }
-    }
-
-    #[must_use]
-    pub fn with_baggage(self, baggage: Option<&str>) -> TraceContext {
+    /// Creates it from what the caller sent. `tracestate` is dropped without a parent.
+    pub fn new(traceparent: Option<&str>, tracestate: Option<&str>, baggage: Option<&str>) -> TraceContext {
+        let traceparent = traceparent.and_then(parse_traceparent);
+        let tracestate =
+            tracestate.filter(|text| traceparent.is_some() && is_key_value_list(text, MAX_TRACESTATE_BYTES));
         let baggage = baggage.filter(|text| is_key_value_list(text, MAX_BAGGAGE_BYTES));
-        TraceContext { baggage: baggage.map(str::to_owned), ..self }
+        let (tracestate, baggage) = (tracestate.map(str::to_owned), baggage.map(str::to_owned));
+        let headers = TraceHeaders { traceparent, tracestate, baggage };
+        TraceContext { received: (headers != TraceHeaders::default()).then(|| Arc::new(headers)), span: None }
     }
 
-    /// Wraps a world, whose programs and requests then belong to this trace.
+    /// The span of the caller, as OpenTelemetry has it.
+    pub fn remote_parent(&self) -> Option<SpanContext> {
+        let headers = self.received.as_deref()?;
+        let mut parts = headers.traceparent.as_deref()?.split('-').skip(1);
+        let (trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?);
+        let (trace, span) = (TraceId::from_hex(trace).ok()?, SpanId::from_hex(span).ok()?);
+        let flags = TraceFlags::new(u8::from_str_radix(flags, 16).ok()?) & TraceFlags::SAMPLED;
+        let state = headers.tracestate.as_deref().and_then(|text| TraceState::from_str(text).ok());
+        Some(SpanContext::new(trace, span, flags, true, state.unwrap_or_default()))
+    }
+
+    /// The same with a new span: a child of `parent`, or the first of a trace.
     #[must_use]
-    pub fn wrap(self, world: Arc<dyn World>) -> Arc<dyn World> {
-        if self == TraceContext::default() { world } else { Arc::new(TracingWorld { trace: self, world }) }
+    pub fn start(self, tracer: &Arc<BoxedTracer>, builder: SpanBuilder, parent: Option<SpanContext>) -> TraceContext {
+        let context = parent.map_or_else(Context::new, |parent| Context::new().with_remote_span_context(parent));
+        self.with_span(tracer, builder, &context)
     }
 
-    fn entries(&self) -> impl Iterator<Item = (&'static str, &'static str, &String)> {
+    /// The same with a new span within this one, which may have ended. One that is not sampled has none within it.
+    pub(super) fn start_child(&self, builder: impl FnOnce() -> SpanBuilder) -> Option<TraceContext> {
+        let CurrentSpan { context, tracer } = self.span.as_ref()?;
+        context.span().span_context().is_sampled().then_some(())?;
+        Some(self.clone().with_span(tracer, builder(), context))
+    }
+
+    fn with_span(self, tracer: &Arc<BoxedTracer>, builder: SpanBuilder, parent: &Context) -> TraceContext {
+        let span = tracer.build_with_context(builder, parent);
+        let context = Context::new().with_span(span);
+        // Once the tracer has ended, there is none.
+        let is_valid = context.span().span_context().is_valid();
+        TraceContext { span: is_valid.then(|| CurrentSpan { context, tracer: tracer.clone() }), ..self }
+    }
+
+    /// Its span, if that is recorded and has not ended.
+    pub fn recorded_span(&self) -> Option<SpanRef<'_>> {
+        let span = self.span.as_ref()?.context.span();
+        span.is_recording().then_some(span)
+    }
+
+    /// The id of the trace, where it has a span.
+    pub fn span_trace_id(&self) -> Option<String> {
+        Some(self.span.as_ref()?.context.span().span_context().trace_id().to_string())
+    }
+
+    /// The same for what tells nobody of a trace that only passes through.
+    #[must_use]
+    pub fn of_span(&self) -> TraceContext {
+        if self.span.is_some() { self.clone() } else { TraceContext::default() }
+    }
+
+    /// The names of its headers and variables, with their values.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&'static str, &'static str, Cow<'_, str>)> {
+        let received = self.received.as_deref();
+        let span = self.span.as_ref().map(|span| Cow::Owned(traceparent_of(span.context.span().span_context())));
+        let sent = |field: fn(&TraceHeaders) -> &Option<String>| {
+            received.and_then(|headers| field(headers).as_deref()).map(Cow::Borrowed)
+        };
         let parts = [
-            ("traceparent", "TRACEPARENT", &self.traceparent),
-            ("tracestate", "TRACESTATE", &self.tracestate),
-            ("baggage", "BAGGAGE", &self.baggage),
+            ("traceparent", "TRACEPARENT", span.or_else(|| sent(|headers| &headers.traceparent))),
+            ("tracestate", "TRACESTATE", sent(|headers| &headers.tracestate)),
+            ("baggage", "BAGGAGE", sent(|headers| &headers.baggage)),
         ];
-        parts.into_iter().filter_map(|(header, variable, value)| Some((header, variable, value.as_ref()?)))
+        parts.into_iter().filter_map(|(header, variable, value)| Some((header, variable, value?)))
     }
 }
 
-struct TracingWorld {
-    trace: TraceContext,
-    world: Arc<dyn World>,
-}
-
-impl World for TracingWorld {
-    fn inner(&self) -> Option<&dyn World> {
-        Some(&*self.world)
-    }
-
-    fn run_program(&self, mut command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
-        // First, so that variables of the manifest win.
-        let variables = self.trace.entries().map(|(_, variable, value)| (variable.to_owned(), value.clone()));
-        command.env.splice(0..0, variables);
-        self.world.run_program(command)
-    }
-
-    fn send_request(&self, mut request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
-        for (name, _, value) in self.trace.entries() {
-            if !request.headers.iter().any(|header| header.name.eq_ignore_ascii_case(name)) {
-                request.headers.push(HttpHeader::new(name, value));
-            }
-        }
-        self.world.send_request(request)
-    }
+fn traceparent_of(span: &SpanContext) -> String {
+    format!("00-{}-{}-{:02x}", span.trace_id(), span.span_id(), span.trace_flags())
 }
 
 /// Parses `traceparent` as version 00, `None` if malformed. Additional fields of later versions are dropped.
@@ -113,13 +151,18 @@ fn is_key_value_list(text: &str, longest: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
     #[test]
     fn only_well_formed_trace_headers_are_propagated() {
-        let parent = |text: &str| TraceContext::new(Some(text)).traceparent;
+        let sent = |trace: TraceContext| {
+            trace.entries().map(|(name, _, value)| (name, value.into_owned())).collect::<BTreeMap<_, _>>()
+        };
+        let parent = |text: &str| sent(TraceContext::new(Some(text), None, None)).remove("traceparent");
         assert_eq!(parent(PARENT).as_deref(), Some(PARENT));
         let later = "cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-what-may-come";
         assert_eq!(parent(later).as_deref(), Some(PARENT), "of a later version, what this one knows");
@@ -136,19 +179,25 @@ mod tests {
         ] {
             assert_eq!(parent(wrong), None, "{wrong:?}");
         }
-        let list = |text: &str| TraceContext::new(Some(PARENT)).with_tracestate(Some(text)).with_baggage(Some(text));
+        let list = |text: &str| sent(TraceContext::new(Some(PARENT), Some(text), Some(text)));
         for right in ["a=1", "a=1, b@c=2;p=3", "a=,b=2"] {
-            assert_eq!(list(right).tracestate.as_deref(), Some(right));
-            assert_eq!(list(right).baggage.as_deref(), Some(right));
+            let sent = list(right);
+            assert_eq!((sent["tracestate"].as_str(), sent["baggage"].as_str()), (right, right));
         }
         for wrong in ["", ",", "a", "=1", "a=1\r\nx: y", "a=\u{e9}", &format!("a={}", "x".repeat(9000))] {
-            assert_eq!(list(wrong).tracestate, None, "{wrong:?}");
-            assert_eq!(list(wrong).baggage, None, "{wrong:?}");
+            assert!(list(wrong).keys().eq([&"traceparent"]), "{wrong:?}");
         }
-        assert_eq!(
-            TraceContext::new(None).with_tracestate(Some("a=1")),
-            TraceContext::default(),
-            "a state without a parent"
-        );
+        let without_parent = TraceContext::new(None, Some("a=1"), None);
+        assert_eq!(sent(without_parent), BTreeMap::new(), "a state without a parent");
+    }
+
+    #[test]
+    fn remote_parent_is_what_was_sent() {
+        let parent = |text: &str| TraceContext::new(Some(text), Some("a=1"), None).remote_parent().unwrap();
+        let sampled = parent(PARENT);
+        assert_eq!(traceparent_of(&sampled), PARENT);
+        assert_eq!((sampled.is_remote(), sampled.trace_state().get("a")), (true, Some("1")));
+        assert!(!parent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00").is_sampled());
+        assert!(TraceContext::default().remote_parent().is_none());
     }
 }

@@ -114,6 +114,7 @@ mod steps;
 mod streams;
 mod supervisor;
 mod tasks;
+mod telemetry;
 mod terminal;
 mod tool_search;
 mod tls;

@@ -14,6 +14,8 @@ pub struct RecordedRequest {
     pub target: String,
     pub headers: Vec<(String, String)>,
     pub body: String,
+    /// The body as it came.
+    pub bytes: Vec<u8>,
 }
 
 impl RecordedRequest {
@@ -132,8 +134,7 @@ fn read(reader: &mut impl BufRead) -> std::io::Result<RecordedRequest> {
         request.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
     let length = request.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
-    let mut body = Vec::new();
-    reader.take(length).read_to_end(&mut body)?;
-    request.body = String::from_utf8_lossy(&body).into_owned();
+    reader.take(length).read_to_end(&mut request.bytes)?;
+    request.body = String::from_utf8_lossy(&request.bytes).into_owned();
     Ok(request)
 }

@@ -11,7 +11,7 @@ use super::client::{McpClient, NoClient};
 use super::outcome::ActionError;
 use crate::budget::{Budget, Reservation};
 use crate::identity::{AccessControl, CallerSecrets};
-use crate::world::World;
+use crate::world::{TraceContext, World};
 
 /// The maximum depth of nested calls.
 const MAX_CALL_DEPTH: usize = 8;
@@ -21,6 +21,8 @@ const MAX_CALL_DEPTH: usize = 8;
 pub struct CallContext {
     /// Runs programs and sends requests.
     pub world: Arc<dyn World>,
+    /// The trace that its programs and requests are part of.
+    pub trace: TraceContext,
     /// The client that called, where it can be asked or notified.
     pub client: Option<Arc<dyn McpClient>>,
     /// Who calls, and whether that decides what may be done. Steps call for the same caller.
@@ -48,6 +50,7 @@ impl CallContext {
     pub fn new(cancel: CancellationToken, world: Arc<dyn World>, memory: Arc<Reservation>) -> CallContext {
         CallContext {
             world,
+            trace: TraceContext::default(),
             client: None,
             access: AccessControl::default(),
             secrets: Arc::default(),

@@ -126,9 +126,25 @@ impl ActionError {
         ActionError::message(format!("invalid JSON in the output: {reason}"))
     }
 
+    /// As `error.type` of a span names it; `None` where the run goes on later.
+    pub(in crate::action) fn span_type(&self) -> Option<&'static str> {
+        match self {
+            ActionError::World(error) => Some(error.span_type()),
+            ActionError::Detached(_) | ActionError::InputRequired(_) => None,
+            _ => Some("_OTHER"),
+        }
+    }
+
     /// An error with a message.
     pub(in crate::action) fn message(message: String) -> ActionError {
         ActionError::Message { message, code: None }
+    }
+}
+
+impl ActionOutcome {
+    /// As `error.type` of a span names it.
+    pub(in crate::action) fn span_type(&self) -> Option<&'static str> {
+        self.failure.is_some().then_some("tool_error")
     }
 }
 

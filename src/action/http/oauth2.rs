@@ -171,6 +171,8 @@ impl OAuth2Credentials {
                 body: None,
                 cache: None,
                 headers: Vec::new(),
+                trace: request.trace.of_span(),
+                shows_host: !matches!(self.token_url.url_base(), UrlBase::Value(_)) && !self.has_secret_host,
                 secret_host: token_host.or_else(|| request.secret_host.clone()),
                 secret_parameters: Vec::new(),
                 ..request.clone()

@@ -9,7 +9,7 @@ use crate::action::{ActionError, ProgressUpdate, StepContext};
 use crate::diagnostic::truncate;
 use crate::digest::sha256;
 use crate::files::mime_by_name;
-use crate::template::{HeaderSlot, Scope, Slot, Template, is_caller_headers_path};
+use crate::template::{HeaderSlot, Scope, Slot, Template, UrlBase, is_caller_headers_path};
 use crate::world::{AccessToken, HttpHeader, HttpRequest, HttpResponse, RequestBody, World, WorldError};
 
 use super::credentials::HttpCredentials;
@@ -49,6 +49,9 @@ impl HttpAction {
         self.transport.add_to(&mut request);
         request.cancel = context.call.cancel().clone();
         request.step = context.id.map(str::to_owned);
+        request.trace = context.call.trace.clone();
+        let host = self.base.as_ref().unwrap_or(&self.url);
+        request.shows_host = !matches!(host.url_base(), UrlBase::Value(_)) && !self.has_secret_host;
         Ok(request)
     }
 

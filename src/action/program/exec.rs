@@ -115,7 +115,8 @@ impl ActionKind for ExecAction {
         };
         let scope = context.scope;
         let prepare = || {
-            let prepared = self.options.prepare(&program, context)?;
+            let mut prepared = self.options.prepare(&program, context)?;
+            prepared.command.is_named_by_manifest = matches!(self.program, ProgramTemplate::Literal(_));
             let mut argv = ArgvBuilder { prepared, after_dashes: false, allow_dash: &self.allow_dash };
             for part in &self.parts {
                 match part {

@@ -146,6 +146,8 @@ impl ProgramOptions {
         let mut command = ProgramCommand::new(program, cwd.path);
         command.cwd_folder = cwd.open;
         command.step = context.id.map(str::to_owned);
+        command.trace = context.call.trace.clone();
+        command.is_named_by_manifest = true;
         let mut prepared = PreparedCommand { command, arg_size: ArgSize::default() };
         if self.is_in_cache {
             let (name, value) = WITHOUT_BYTECODE;

@@ -12,8 +12,8 @@ use crate::action::context::checkpoint::{MAX_CARRIED_OUTCOME_BYTES, StepStdouts}
 use crate::action::http::request_effect;
 use crate::action::program::program_effect;
 use crate::action::{
-    Action, ActionError, ActionOutcome, Checkpoint, ClientUse, DeclaredQuestion, ListKind, OutcomeBody, OutcomeReads,
-    PendingQuestions, StepContext,
+    Action, ActionError, ActionOutcome, CallContext, Checkpoint, ClientUse, DeclaredQuestion, ListKind, OutcomeBody,
+    OutcomeReads, PendingQuestions, StepContext,
 };
 use crate::budget::memory_size;
 use crate::template::{ConditionSlot, CoverageMarker, Scope, Template, UriSlot};
@@ -343,7 +343,7 @@ impl StepListRun<'_> {
                 step.id.iter().for_each(|id| state.scope.set_step(id.clone(), Value::Null));
                 continue;
             }
-            let outcome = match self.run_step(step, resumed, &mut state).await {
+            let outcome = match self.run_step((at, step), resumed, &mut state).await {
                 Err(ActionError::InputRequired(pending)) => return Err(self.suspend(*pending, at, &state)),
                 outcome => outcome?,
             };
@@ -366,12 +366,15 @@ impl StepListRun<'_> {
     /// Runs one step in the time that is left; waiting for the client does not count.
     async fn run_step(
         &self,
-        step: &PlannedStep,
+        (at, step): (usize, &PlannedStep),
         resumed: Option<&Checkpoint>,
         state: &mut RunState,
     ) -> Result<ActionOutcome, ActionError> {
         let RunState { scope, time_left, stdouts, .. } = state;
-        let call = self.context.call;
+        let span = self.context.call.trace.start_step(|| step.id.clone().unwrap_or_else(|| (at + 1).to_string()));
+        let traced =
+            span.is_recorded().then(|| CallContext { trace: span.trace().clone(), ..self.context.call.clone() });
+        let call = traced.as_ref().unwrap_or(self.context.call);
         if call.cancel().is_cancelled() {
             return Err(WorldError::Cancelled.into());
         }
@@ -384,11 +387,13 @@ impl StepListRun<'_> {
         let id = step.id.as_deref();
         let (timeout, stdouts_so_far) = (*time_left, Some(&*stdouts));
         let reads = &step.reads;
-        let context = StepContext { scope, timeout, checkpoint, stdouts: stdouts_so_far, id, reads, ..*self.context };
+        let context =
+            StepContext { scope, timeout, checkpoint, stdouts: stdouts_so_far, id, reads, call, ..*self.context };
         let mut outcome = match &step.each {
             Some(each) => each.run(step, &context).await,
             None => step.execute(&context).await,
         };
+        span.end(outcome.as_ref().map_or_else(ActionError::span_type, ActionOutcome::span_type).map(Into::into));
         let stdout = outcome.as_mut().ok().and_then(|outcome| outcome.stdout.take());
         if let (Some(stdout), Some(id)) = (stdout, &step.id) {
             stdouts.insert(id, stdout, scope)?;

@@ -10,6 +10,7 @@ use crate::catalog::settings::http_settings::HttpSettings;
 use crate::catalog::settings::operation_settings::AuditSettings;
 use crate::diagnostic::{Code, LoadPurpose, Span};
 use crate::identity::{AccessControl, LocalCaller};
+use crate::manifest::Telemetry;
 
 /// How a catalog will be used.
 #[derive(Debug, Clone)]
@@ -47,6 +48,7 @@ pub struct SettingsAtStart {
     /// Where metrics are served.
     pub admin: Option<SocketAddr>,
     pub audit: Option<AuditSettings>,
+    pub telemetry: Option<Telemetry>,
 }
 
 /// A catalog that is not accepted yet: it can be inspected, but not served.
@@ -165,6 +167,7 @@ impl SettingsAtStart {
             ("sse", http.key_span("sse"), sse),
             ("admin", operation.key_span("admin"), self.admin != operation.admin),
             ("audit", operation.key_span("audit"), self.audit != operation.audit),
+            ("telemetry", operation.key_span("telemetry"), self.telemetry != operation.telemetry),
         ];
         rows.into_iter().filter(|(_, _, differs)| *differs).map(|(key, span, _)| (key, span)).collect()
     }

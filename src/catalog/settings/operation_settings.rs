@@ -1,4 +1,4 @@
-//! Checks the keys `admin` and `audit` of a manifest.
+//! Checks the keys `admin`, `audit` and `telemetry` of a manifest.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::compile::Compiler;
 use crate::diagnostic::{Code, Span};
 use crate::files::expand_home;
 use crate::load::LoadedPack;
-use crate::manifest::{self, AuditLevel};
+use crate::manifest::{self, AuditLevel, Telemetry};
 
 /// What an operator sees of a server.
 #[derive(Debug, Clone, Default)]
@@ -16,7 +16,8 @@ pub struct OperationSettings {
     /// Where metrics and readiness are served.
     pub admin: Option<SocketAddr>,
     pub audit: Option<AuditSettings>,
-    /// Locations of the two keys, or of the map that should hold them.
+    pub telemetry: Option<Telemetry>,
+    /// Locations of the keys, or of the map that should hold them.
     key_spans: Vec<(&'static str, Span)>,
 }
 
@@ -30,7 +31,7 @@ pub struct AuditSettings {
 }
 
 impl OperationSettings {
-    /// The location of `admin` or `audit`.
+    /// The location of one of the keys.
     pub fn key_span(&self, key: &str) -> Option<Span> {
         self.key_spans.iter().find(|(known, _)| *known == key).map(|(_, span)| *span)
     }
@@ -60,8 +61,8 @@ pub(in crate::catalog) fn operation_settings(pack: &LoadedPack, compiler: &mut C
         }
         settings
     });
-    let key_spans = ["admin", "audit"].map(|key| (key, compiler.key_location(pack.at, key).span()));
-    OperationSettings { admin, audit, key_spans: key_spans.into() }
+    let key_spans = ["admin", "audit", "telemetry"].map(|key| (key, compiler.key_location(pack.at, key).span()));
+    OperationSettings { admin, audit, telemetry: manifest.telemetry, key_spans: key_spans.into() }
 }
 
 fn audit_settings(audit: &manifest::Audit, pack: &LoadedPack) -> Option<AuditSettings> {

@@ -232,7 +232,7 @@ impl DevSession {
 
 impl RequestObserver for DevSession {
     fn parts(&self) -> RecordParts {
-        RecordParts { client: true, params: true, response: true, start: false }
+        RecordParts { client: true, params: true, response: true, ..RecordParts::default() }
     }
 
     fn on_request_end(&self, record: &RequestRecord<'_>) {

@@ -200,7 +200,7 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
         }
     }
     stop.cancel();
-    operation.end();
+    operation.end().await;
     if let Some(watching) = watching {
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, watching.join()).await;
     }
@@ -290,9 +290,9 @@ fn start_watch(
 /// How reloaded catalogs will be used: some settings stay until the next start.
 fn reload_serving_mode(arguments: &ServeArgs, server: &LoadedServer) -> ServingMode {
     let (listening, operation) = (server.catalog.http_settings(), server.catalog.operation_settings());
-    let (admin, audit) = (operation.admin, operation.audit.clone());
+    let (admin, audit, telemetry) = (operation.admin, operation.audit.clone(), operation.telemetry);
     let ServingMode::Http(endpoint) = &server.serving_mode else {
-        return ServingMode::Pipe(SettingsAtStart { admin, audit, ..SettingsAtStart::default() });
+        return ServingMode::Pipe(SettingsAtStart { admin, audit, telemetry, ..SettingsAtStart::default() });
     };
     let flag = arguments.http.as_ref().is_some_and(Option::is_some);
     let started = SettingsAtStart {
@@ -301,6 +301,7 @@ fn reload_serving_mode(arguments: &ServeArgs, server: &LoadedServer) -> ServingM
         sse: (!arguments.sse).then_some(listening.sse),
         admin,
         audit,
+        telemetry,
     };
     ServingMode::Http(HttpServingMode { settings_at_start: Some(started), ..endpoint.clone() })
 }

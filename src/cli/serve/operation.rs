@@ -1,4 +1,4 @@
-//! Starts what an operator sees of a server: its metrics, its readiness and its audit file.
+//! Starts what an operator sees of a server: its metrics, its readiness, its audit file and its traces.
 
 use std::sync::Arc;
 
@@ -9,12 +9,13 @@ use super::dev_session::DevSession;
 use crate::catalog::{Catalog, ServingMode};
 use crate::cli::Output;
 use crate::server::SharedServer;
-use crate::telemetry::{Audit, Metrics, Observers, RequestObserver};
+use crate::telemetry::{Audit, Metrics, Observers, RequestObserver, Traces};
 use crate::transport::http::{AdminListener, AdminView, HttpError};
 
 /// What an operator sees, while a server runs.
 pub(super) struct Operation {
     audit: Option<Arc<Audit>>,
+    traces: Option<Arc<Traces>>,
     admin: Option<(AdminListener, Arc<Metrics>)>,
     /// Cancelled when the process ends, which is after the server has stopped.
     end: CancellationToken,
@@ -45,6 +46,7 @@ impl Operation {
             }
             None => None,
         };
+        let traces = start_traces(&catalog, is_http, shared_server);
         let mut observers: Vec<Arc<dyn RequestObserver>> = Vec::new();
         if let Some(dev) = dev {
             dev.mask_with(shared_server.redactors().clone());
@@ -52,12 +54,13 @@ impl Operation {
         }
         observers.extend(admin.iter().map(|(_, metrics)| metrics.clone() as Arc<dyn RequestObserver>));
         observers.extend(audit.iter().map(|audit| audit.clone() as Arc<dyn RequestObserver>));
+        observers.extend(traces.iter().map(|traces| traces.clone() as Arc<dyn RequestObserver>));
         if !observers.is_empty() {
             // So that no request waits for it.
             catalog.digest();
         }
         shared_server.set_observers(Observers::new(observers));
-        Ok(Operation { audit, admin, end: CancellationToken::new() })
+        Ok(Operation { audit, traces, admin, end: CancellationToken::new() })
     }
 
     /// Answers operators from now on.
@@ -68,8 +71,23 @@ impl Operation {
     }
 
     /// Ends with the process.
-    pub(super) fn end(self) {
+    pub(super) async fn end(self) {
         self.end.cancel();
+        if let Some(traces) = self.traces {
+            let _ = tokio::task::spawn_blocking(move || traces.end()).await;
+        }
+    }
+}
+
+/// Begins to send traces. A collector is no part of the service: without one the server runs all the same.
+fn start_traces(catalog: &Catalog, is_http: bool, shared_server: &SharedServer) -> Option<Arc<Traces>> {
+    catalog.operation_settings().telemetry?;
+    match Traces::start(&catalog.server().name, is_http, shared_server.redactors()) {
+        Ok(traces) => traces.map(Arc::new),
+        Err(error) => {
+            tracing::warn!(target: "folio::telemetry", "no spans are sent: {error}");
+            None
+        }
     }
 }
 

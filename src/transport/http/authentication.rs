@@ -19,7 +19,7 @@ use crate::{
     catalog::{Catalog, HttpSettings},
     identity::{AccessControl, CallerSecrets},
     redact::MIN_SECRET_CHARS,
-    server::SharedServer,
+    server::{RequestSource, SharedServer},
 };
 
 use super::{
@@ -48,6 +48,8 @@ pub(super) struct Sender {
     pub(super) address: Option<IpAddr>,
     /// What it has under way.
     pub(super) account: Arc<Account>,
+    /// The header `traceparent`, where somebody wants it.
+    pub(super) traceparent: Option<Arc<str>>,
 }
 
 /// Why nobody is let in.
@@ -229,6 +231,11 @@ impl Sender {
         let token = if settings.exchanges_tokens && has_issuer { bearer_token(headers).ok().flatten() } else { None };
         let secrets = CallerSecrets { headers: Value::Object(found), token: token.map(str::to_owned) };
         Ok(if secrets.is_empty() { self } else { Sender { secrets: Arc::new(secrets), ..self } })
+    }
+
+    /// Where its message comes from, which has so many bytes.
+    pub(super) fn source(&self, session: Option<Arc<str>>, bytes: u64) -> RequestSource {
+        RequestSource { session, address: self.address, bytes, traceparent: self.traceparent.clone() }
     }
 
     /// How long to wait before it is asked again whether its token is good; `None` if it has none that ends.

@@ -71,6 +71,12 @@ impl HttpServer {
         Ok(Sender::default())
     }
 
+    /// The header of the trace that a request is part of, where somebody wants it.
+    fn traceparent(&self, headers: &HeaderMap) -> Option<Arc<str>> {
+        self.shared_server.observers().filter(|observers| observers.parts().traceparent)?;
+        headers.get("traceparent")?.to_str().ok().map(Arc::from)
+    }
+
     /// Returns when the token that these headers show is not good any more: for the answer to a request, when the token of
     /// the manifest changes.
     pub(super) fn wait_for_revocation(
@@ -212,7 +218,8 @@ async fn answer_request(
     let sender = match http_server.identify(request.headers(), catalog).await {
         Ok(sender) => {
             let account = http_server.admission.account(&sender.access, head.address);
-            Sender { address: Some(head.address), account, ..sender }
+            let traceparent = http_server.traceparent(request.headers());
+            Sender { address: Some(head.address), account, traceparent, ..sender }
         }
         Err(denial) => return Ok(http_server.authentication.denied_response(&denial, catalog)),
     };

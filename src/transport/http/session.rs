@@ -18,9 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     budget::{Caller, CallerKind, Reservation},
     identity::AccessControl,
-    server::{
-        ConnectionHandler, IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage, RequestSource, SharedServer,
-    },
+    server::{ConnectionHandler, IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage, SharedServer},
     spec_version::SpecVersion,
     transport::{
         batch::AnswerRoute,
@@ -218,11 +216,7 @@ impl HttpSession {
             match message {
                 HandlerMessage::Request(request) => {
                     let (session, reservation) = (self.clone(), request.reservation.clone());
-                    let source = RequestSource {
-                        session: Some(self.id.clone()),
-                        address: sender.address,
-                        bytes: request.source.bytes,
-                    };
+                    let source = sender.source(Some(self.id.clone()), request.source.bytes);
                     let (access, secrets) = (sender.access.clone(), sender.secrets.clone());
                     let request = IncomingRequest { access, secrets, source, ..request };
                     let place = place.clone();

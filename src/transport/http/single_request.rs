@@ -8,7 +8,7 @@ use rmcp::model::{ClientRequest, ErrorCode, RequestId};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::server::{IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage, RequestSource};
+use crate::server::{IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage};
 
 use super::{
     event_stream::{self, StreamKind},
@@ -38,7 +38,7 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
         reservation: post.reservation.clone(),
         cancel,
         access: post.sender.access.clone(),
-        source: RequestSource { session: None, address: post.sender.address, bytes: post.bytes },
+        source: post.sender.source(None, post.bytes),
         secrets: post.sender.secrets.clone(),
     };
     let place = post.place.clone();
