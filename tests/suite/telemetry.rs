@@ -15,6 +15,8 @@ use crate::tls::{Authority, start_server};
 use crate::upstream_server::{RecordedRequest, Reply, Upstream};
 
 const SECRET: &str = "sesame-open-4711";
+/// A secret of the collector, which folio does not know to be one.
+const COLLECTOR_KEY: &str = "collector-key-8264";
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b7ad6b7169203331";
 
@@ -519,11 +521,11 @@ fn collector_that_is_away_is_said_once() {
     let folder = TestFolder::with_manifest(&manifest("http://127.0.0.1:1"));
     // Nobody listens, and nobody answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let silent = format!("http://user:{SECRET}@{}", silent.local_addr().unwrap());
-    for endpoint in [&format!("http://user:{SECRET}@127.0.0.1:1"), &silent] {
+    let silent = format!("http://user:{COLLECTOR_KEY}@{}", silent.local_addr().unwrap());
+    for endpoint in [&format!("http://user:{COLLECTOR_KEY}@127.0.0.1:1"), &silent] {
         let command = folder.serve_command().env("KEY", SECRET).env("OTEL_BSP_SCHEDULE_DELAY", "20");
         let command = command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint).env("OTEL_EXPORTER_OTLP_TIMEOUT", "300");
-        let server = command.env("OTEL_EXPORTER_OTLP_HEADERS", &format!("x-api-key={SECRET}")).http();
+        let server = command.env("OTEL_EXPORTER_OTLP_HEADERS", &format!("x-api-key={COLLECTOR_KEY}")).http();
         let client = server.session("2025-11-25");
         let call = || client.call("say", json!({ "word": "a" }));
         call();
@@ -536,7 +538,7 @@ fn collector_that_is_away_is_said_once() {
         assert!(server.wait_for_exit(END_TIMEOUT).is_some());
         let text = server.log.text();
         assert_eq!(text.matches("spans are lost").count(), 1, "{text}");
-        assert!(!text.contains(SECRET) && !text.contains("panicked"), "{text}");
+        assert!(!text.contains(COLLECTOR_KEY) && !text.contains("panicked"), "{text}");
     }
 }
 
@@ -544,10 +546,10 @@ fn collector_that_is_away_is_said_once() {
 fn variables_that_cannot_be_read_are_said_without_their_values() {
     let folder = TestFolder::with_manifest(&manifest("http://127.0.0.1:1"));
     let command = folder.serve_command().env("KEY", SECRET);
-    let server = command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &format!("ht tp://{SECRET}")).stdio();
+    let server = command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &format!("ht tp://{COLLECTOR_KEY}")).stdio();
     assert_eq!(server.session("2025-11-25").get_text("greet", json!({})), "Hello.");
     server.log.wait_for_line(0, |line| line.contains("no spans are sent: invalid value of a variable"));
-    assert!(!server.log.text().contains(SECRET), "{}", server.log.text());
+    assert!(!server.log.text().contains(COLLECTOR_KEY), "{}", server.log.text());
 }
 
 /// The authorities are those of the system.
