@@ -397,14 +397,14 @@ resources:
   a-page: { uri: "desk://a", text: A }
   b-secret: { uri: "desk://b", roles: [ops], text: B }
   c-page: { uri: "desk://c", text: C }
-  d-secret: { uri: "desk://d/{n}", roles: [ops], complete: { n: [one] }, text: "{{n}}" }
+  d-secret: { uri: "desk://d/{n}", roles: [ops], arguments: { n: { complete: [one] } }, text: "{{n}}" }
 tools:
   a-tool: { result: { text: A } }
   b-secret: { roles: [ops], result: { text: B } }
   c-tool: { result: { text: C } }
   upstream:
     run: { http: { url: "UPSTREAM/who", headers: { X-Key: "{{caller.headers.x-key}}" }, cache: 1h } }
-    result: { text: "{{result.text}}" }
+    result: { text: "{{result.body}}" }
 "#;
 
 fn listed_token(name: &str, roles: &str) -> String {
@@ -521,8 +521,7 @@ fn nobody_hears_of_what_is_hidden() {
         };
         all.iter().filter_map(of).filter(|what| what != "subscriptions/acknowledged").collect::<Vec<_>>()
     };
-    let all = streams.iter().chain(&in_sessions).map(|(_, news)| news.clone()).collect::<Vec<_>>();
-    let [ada, eve, ada_in_session, eve_in_session] = all.try_into().unwrap();
+    let ([(_, ada), (_, eve)], [(_, ada_in_session), (_, eve_in_session)]) = (&streams, &in_sessions);
     // Each hidden entry changes its listing, and the resource its text.
     let mark = server.log.line_count();
     let changed = manifest
@@ -533,7 +532,7 @@ fn nobody_hears_of_what_is_hidden() {
     server.log.wait_for_reload(mark);
     let expected =
         ["prompts/list_changed", "resources/list_changed", "resources/updated desk://b", "tools/list_changed"];
-    for news in [&ada, &ada_in_session] {
+    for news in [ada, ada_in_session] {
         wait_until("all notices", || {
             let mut heard = heard(news);
             heard.sort();
@@ -544,7 +543,7 @@ fn nobody_hears_of_what_is_hidden() {
     let mark = server.log.line_count();
     folder.write("folio.yaml", changed.replace("a-tool: {", "a-tool: { title: New,"));
     server.log.wait_for_reload(mark);
-    for news in [&eve, &eve_in_session] {
+    for news in [eve, eve_in_session] {
         wait_until("the notice of a tool", || !heard(news).is_empty());
         assert_eq!(heard(news), ["tools/list_changed"]);
     }
