@@ -1,9 +1,14 @@
 //! Asks issuers about tokens that only they can read (RFC 7662).
 
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
 
 use super::jwt::{check_audience, check_times};
 use super::token_cache::CachedToken;
@@ -13,6 +18,67 @@ use crate::world::{HostPolicy, HttpHeader, HttpRequest, RequestBody, World, basi
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_RESPONSE_BYTES: u64 = 256 << 10;
+
+/// How many tokens are asked about at a time, of each network half of them, and how long others wait for that: anybody may send
+/// tokens that nobody knows.
+const MAX_INTROSPECTIONS: usize = 16;
+const MAX_WAIT: Duration = Duration::from_secs(5);
+
+/// The tokens that are asked about.
+pub(super) struct Introspections {
+    all: Semaphore,
+    of_network: Mutex<HashMap<IpAddr, usize>>,
+}
+
+impl Default for Introspections {
+    fn default() -> Introspections {
+        Introspections { all: Semaphore::new(MAX_INTROSPECTIONS), of_network: Mutex::default() }
+    }
+}
+
+impl Introspections {
+    /// Lets one more be asked about that comes from a network; `None` where there is no room.
+    pub(super) async fn begin(&self, network: IpAddr) -> Option<Introspection<'_>> {
+        let share = NetworkShare::take(&self.of_network, network)?;
+        let permit = timeout(MAX_WAIT, self.all.acquire()).await.ok()?.ok()?;
+        Some(Introspection { _permit: permit, _share: share })
+    }
+}
+
+/// A token that is asked about, until this is dropped.
+pub(super) struct Introspection<'i> {
+    _permit: SemaphorePermit<'i>,
+    _share: NetworkShare<'i>,
+}
+
+struct NetworkShare<'i> {
+    of_network: &'i Mutex<HashMap<IpAddr, usize>>,
+    network: IpAddr,
+}
+
+impl<'i> NetworkShare<'i> {
+    fn take(of_network: &'i Mutex<HashMap<IpAddr, usize>>, network: IpAddr) -> Option<NetworkShare<'i>> {
+        let mut counts = of_network.lock();
+        let count = counts.entry(network).or_default();
+        if *count >= MAX_INTROSPECTIONS / 2 {
+            return None;
+        }
+        *count += 1;
+        Some(NetworkShare { of_network, network })
+    }
+}
+
+impl Drop for NetworkShare<'_> {
+    fn drop(&mut self) {
+        let mut counts = self.of_network.lock();
+        if let Some(count) = counts.get_mut(&self.network) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.network);
+            }
+        }
+    }
+}
 
 /// Asks the issuer that can be asked whether the token is one of its own.
 pub(super) async fn ask(

@@ -1,5 +1,6 @@
 //! The keys of an issuer: found by its metadata when they are first needed, and fetched again as they change.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -37,8 +38,21 @@ struct KnownKeys {
     tried_at: Option<Instant>,
 }
 
+/// Where the keys of an issuer are.
+struct KeySource {
+    issuer: String,
+    /// `None` if its metadata says so.
+    jwks_uri: Option<Url>,
+}
+
+impl KeySource {
+    fn of(issuer: &IssuerSettings) -> KeySource {
+        KeySource { issuer: issuer.issuer.clone(), jwks_uri: issuer.jwks_uri.clone() }
+    }
+}
+
 /// Whether keys were fetched.
-enum Fetch {
+pub(super) enum Fetch {
     /// They are as new as they may be.
     Current,
     Failed,
@@ -72,27 +86,22 @@ impl IssuerKeys {
         Some(if is_reachable { IssuerState::Reachable } else { IssuerState::Unreachable })
     }
 
-    /// The keys that may have signed a token.
+    /// The keys that may have signed a token. Those that are old serve while newer ones are fetched.
     pub(super) async fn find(
-        &self,
+        self: &Arc<Self>,
         header: &JwtHeader,
         issuer: &IssuerSettings,
-        world: &dyn World,
+        world: &Arc<dyn World>,
         now: Instant,
     ) -> Result<Vec<VerificationKey>, AuthError> {
         let found = self.fitting(header, now);
         if !found.is_empty() && self.known.lock().are_younger(REFRESH_AGE, now) {
             return Ok(found);
         }
-        let fetch = match self.fetching.try_lock() {
-            // Somebody else fetches them. Those who have a key do not wait.
-            Err(_) if !found.is_empty() => return Ok(found),
-            Err(_) => {
-                let _one_at_a_time = self.fetching.lock().await;
-                self.fetch(issuer, world, now).await
-            }
-            Ok(_one_at_a_time) => self.fetch(issuer, world, now).await,
-        };
+        if !found.is_empty() && self.fetching.try_lock().is_err() {
+            return Ok(found);
+        }
+        let fetch = self.fetch(issuer, world, now).await;
         let found = self.fitting(header, now);
         match fetch {
             _ if !found.is_empty() => Ok(found),
@@ -101,18 +110,33 @@ impl IssuerKeys {
         }
     }
 
+    /// Fetches the keys, unless that was just done, once for all who wait.
+    pub(super) async fn fetch(
+        self: &Arc<Self>,
+        issuer: &IssuerSettings,
+        world: &Arc<dyn World>,
+        now: Instant,
+    ) -> Fetch {
+        let (keys, source, world) = (self.clone(), KeySource::of(issuer), world.clone());
+        // It goes on when the client leaves that caused it: else that could keep it from ever ending.
+        let fetch = tokio::spawn(async move {
+            let _one_at_a_time = keys.fetching.lock().await;
+            keys.fetch_now(&source, &*world, now).await
+        });
+        fetch.await.unwrap_or(Fetch::Failed)
+    }
+
     fn fitting(&self, header: &JwtHeader, now: Instant) -> Vec<VerificationKey> {
         let known = self.known.lock();
         let keys = known.keys.iter().filter(|key| key.fits(header) && known.are_younger(MAX_AGE, now));
         keys.cloned().collect()
     }
 
-    /// Fetches the keys, unless that was just done.
-    async fn fetch(&self, issuer: &IssuerSettings, world: &dyn World, now: Instant) -> Fetch {
+    async fn fetch_now(&self, source: &KeySource, world: &dyn World, now: Instant) -> Fetch {
         if let Some(recent) = self.known.lock().recent_fetch(now) {
             return recent;
         }
-        let fetched = fetch_keys(issuer, world).await;
+        let fetched = fetch_keys(source, world).await;
         let mut known = self.known.lock();
         known.tried_at = Some(now);
         match fetched {
@@ -122,7 +146,7 @@ impl IssuerKeys {
                 Fetch::Current
             }
             Err(reason) => {
-                tracing::warn!(target: "folio::auth", "cannot fetch the keys of issuer `{}`: {reason}", issuer.issuer);
+                tracing::warn!(target: "folio::auth", "cannot fetch the keys of issuer `{}`: {reason}", source.issuer);
                 Fetch::Failed
             }
         }
@@ -130,27 +154,27 @@ impl IssuerKeys {
 }
 
 /// Fetches the keys of an issuer, by its metadata if the manifest does not say where they are.
-async fn fetch_keys(issuer: &IssuerSettings, world: &dyn World) -> Result<Vec<VerificationKey>, String> {
-    let jwks_uri = match &issuer.jwks_uri {
+async fn fetch_keys(source: &KeySource, world: &dyn World) -> Result<Vec<VerificationKey>, String> {
+    let jwks_uri = match &source.jwks_uri {
         Some(url) => url.clone(),
-        None => discover_jwks_uri(issuer, world).await?,
+        None => discover_jwks_uri(source, world).await?,
     };
-    let set = fetch_json(jwks_uri, issuer, world).await?;
+    let set = fetch_json(jwks_uri, source, world).await?;
     let keys = set.get("keys").and_then(Value::as_array).ok_or("response is not a JWK set")?;
     Ok(keys.iter().filter_map(VerificationKey::from_jwk).collect())
 }
 
-async fn discover_jwks_uri(issuer: &IssuerSettings, world: &dyn World) -> Result<Url, String> {
+async fn discover_jwks_uri(source: &KeySource, world: &dyn World) -> Result<Url, String> {
     let mut reason = String::new();
-    for url in metadata_urls(&issuer.issuer) {
-        let metadata = match fetch_json(url, issuer, world).await {
+    for url in metadata_urls(&source.issuer) {
+        let metadata = match fetch_json(url, source, world).await {
             Ok(metadata) => metadata,
             Err(error) => {
                 reason = error;
                 continue;
             }
         };
-        if metadata.get("issuer").and_then(Value::as_str) != Some(&issuer.issuer) {
+        if metadata.get("issuer").and_then(Value::as_str) != Some(&source.issuer) {
             "metadata is of another issuer".clone_into(&mut reason);
             continue;
         }
@@ -176,9 +200,9 @@ fn metadata_urls(issuer: &str) -> Vec<Url> {
     ]
 }
 
-async fn fetch_json(url: Url, issuer: &IssuerSettings, world: &dyn World) -> Result<Value, String> {
+async fn fetch_json(url: Url, source: &KeySource, world: &dyn World) -> Result<Value, String> {
     let mut host_policy = HostPolicy::default();
-    let written = Url::parse(&issuer.issuer).ok().into_iter().chain(issuer.jwks_uri.clone());
+    let written = Url::parse(&source.issuer).ok().into_iter().chain(source.jwks_uri.clone());
     written.for_each(|url| host_policy.allow_url(&url));
     let host = url.host_str().unwrap_or_default().to_owned();
     let request = HttpRequest {

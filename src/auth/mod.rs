@@ -12,12 +12,11 @@ mod unique_keys;
 mod tests;
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
 use url::Url;
 
 use crate::catalog::{AuthSettings, IssuerSettings};
@@ -26,7 +25,9 @@ use crate::identity::Identity;
 use crate::telemetry::ServerHealth;
 use crate::world::World;
 
+use introspection::Introspections;
 use issuer_keys::IssuerKeys;
+use jwk::VerificationKey;
 use jwt::Jwt;
 use token_cache::{CachedToken, TokenCache};
 
@@ -34,10 +35,6 @@ use token_cache::{CachedToken, TokenCache};
 const CLOCK_SKEW: Duration = Duration::from_secs(60);
 /// A longer token is refused unread.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
-
-/// How many tokens an issuer is asked about at a time, and how long others wait for that.
-const MAX_INTROSPECTIONS: usize = 16;
-const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// A token that was verified.
 #[derive(Debug, Clone)]
@@ -67,8 +64,7 @@ pub(crate) struct Authenticator {
     issuers: Mutex<HashMap<IssuerKeySource, Arc<IssuerKeys>>>,
     cache: TokenCache,
     health: Arc<ServerHealth>,
-    /// How many tokens may be asked about at a time: anybody may send one.
-    introspections: Semaphore,
+    introspections: Introspections,
 }
 
 impl Authenticator {
@@ -79,7 +75,7 @@ impl Authenticator {
             issuers: Mutex::default(),
             cache: TokenCache::default(),
             health: Arc::default(),
-            introspections: Semaphore::new(MAX_INTROSPECTIONS),
+            introspections: Introspections::default(),
         }
     }
 
@@ -88,8 +84,8 @@ impl Authenticator {
         Authenticator { health, ..self }
     }
 
-    /// Who shows this token to the server at the URL `resource`, which tokens must be issued for unless the settings say
-    /// otherwise.
+    /// Who in this network shows a token to the server at the URL `resource`, which tokens must be issued for unless the
+    /// settings say otherwise.
     ///
     /// # Errors
     /// It is not valid, or its issuer is away.
@@ -98,6 +94,7 @@ impl Authenticator {
         token: &str,
         settings: &AuthSettings,
         resource: &str,
+        network: IpAddr,
     ) -> Result<VerifiedToken, AuthError> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(AuthError::Invalid("token is too long"));
@@ -110,7 +107,8 @@ impl Authenticator {
         if let Some(listed) = listed {
             return Ok(VerifiedToken { identity: listed.identity.clone(), expires_at: None });
         }
-        let (digest, now) = (sha256(token.as_bytes()), SystemTime::now());
+        // What a token may be issued for can change with the URL of the endpoint.
+        let (digest, now) = (sha256(format!("{resource}\n{token}").as_bytes()), SystemTime::now());
         if let Some(cached) = self.cache.get(&digest, settings, now)
             && cached.key.as_ref().is_none_or(|(keys, key)| keys.is_current(key, Instant::now()))
         {
@@ -119,8 +117,7 @@ impl Authenticator {
         let verified = match Jwt::parse(token)? {
             Some(jwt) => self.verify_jwt(jwt, settings, resource, now).await?,
             None => {
-                let asking = timeout(MAX_WAIT, self.introspections.acquire()).await;
-                let _asking = asking.map_err(|_| AuthError::Unavailable)?;
+                let _asking = self.introspections.begin(network).await.ok_or(AuthError::Unavailable)?;
                 introspection::ask(token, settings, resource, &*self.world, now).await?
             }
         };
@@ -141,9 +138,16 @@ impl Authenticator {
         // What can be told without the keys of the issuer is told first: no caller makes it fetch them by a stale token.
         let expires_at = jwt.check_claims(issuer.audience.as_deref().unwrap_or(resource), seconds(now))?;
         let keys = self.issuer_keys(issuer);
-        let fitting = keys.find(&jwt.header, issuer, &*self.world, Instant::now()).await;
+        let fitting = keys.find(&jwt.header, issuer, &self.world, Instant::now()).await;
+        let signed_by = |keys: Vec<VerificationKey>| keys.into_iter().find(|key| jwt.is_signed_by(key));
+        let mut key = fitting.map(signed_by);
+        if jwt.header.key_id.is_none() && matches!(key, Ok(None)) {
+            // Nothing else tells that the issuer signs by another key now.
+            keys.fetch(issuer, &self.world, Instant::now()).await;
+            key = keys.find(&jwt.header, issuer, &self.world, Instant::now()).await.map(signed_by);
+        }
         self.health.record_issuer(&issuer.issuer, keys.issuer_state());
-        let key = fitting?.into_iter().find(|key| jwt.is_signed_by(key));
+        let key = key?;
         let key = key.ok_or(AuthError::Invalid("signature does not match"))?;
         let identity = issuer.identity(jwt.claims, settings).ok_or(AuthError::Invalid("token names no caller"))?;
         Ok(CachedToken {

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::AuthError;
+use super::introspection::Introspections;
 use super::issuer_keys::IssuerKeys;
 use super::jwk::{Algorithm, VerificationKey};
 use super::jwt::JwtHeader;
@@ -85,18 +86,19 @@ fn catalog(auth: &str) -> Arc<Catalog> {
 const AUTH: &str = "{ issuer: 'https://id.example/t' }";
 
 /// What a token signed by the key of this id meets at a time.
-async fn find(keys: &IssuerKeys, id: &str, world: &IssuerWorld, now: Instant) -> Result<usize, AuthError> {
+async fn find(keys: &Arc<IssuerKeys>, id: &str, world: &Arc<IssuerWorld>, now: Instant) -> Result<usize, AuthError> {
     let catalog = catalog(AUTH);
     let settings = catalog.http_settings().auth.clone().unwrap();
     let header = JwtHeader { algorithm: Algorithm::EdDsa, key_id: Some(id.to_owned()) };
-    Ok(keys.find(&header, &settings.issuers[0], world, now).await?.len())
+    let world: Arc<dyn World> = world.clone();
+    Ok(keys.find(&header, &settings.issuers[0], &world, now).await?.len())
 }
 
 const UNKNOWN: Result<usize, AuthError> = Err(AuthError::Invalid("token is signed by an unknown key"));
 
 #[tokio::test]
 async fn unknown_key_fetches_once_for_all_who_wait_and_then_not_for_a_while() {
-    let (world, keys, start) = (IssuerWorld::new(&["a"]), IssuerKeys::default(), Instant::now());
+    let (world, keys, start) = (Arc::new(IssuerWorld::new(&["a"])), Arc::<IssuerKeys>::default(), Instant::now());
     let found = join_all((0..20).map(|_| find(&keys, "a", &world, start))).await;
     assert!(found.iter().all(|found| *found == Ok(1)), "{found:?}");
     assert_eq!(world.fetches(), 1);
@@ -113,7 +115,7 @@ async fn unknown_key_fetches_once_for_all_who_wait_and_then_not_for_a_while() {
 
 #[tokio::test]
 async fn known_keys_serve_for_a_day_while_the_issuer_is_away() {
-    let (world, keys, start) = (IssuerWorld::new(&["a"]), IssuerKeys::default(), Instant::now());
+    let (world, keys, start) = (Arc::new(IssuerWorld::new(&["a"])), Arc::<IssuerKeys>::default(), Instant::now());
     let after = |seconds: u64| start + Duration::from_secs(seconds);
     assert_eq!(find(&keys, "a", &world, start).await, Ok(1));
     world.set(None);
@@ -128,7 +130,7 @@ async fn known_keys_serve_for_a_day_while_the_issuer_is_away() {
 
 #[tokio::test]
 async fn withdrawn_key_is_refused_within_minutes_and_so_are_its_tokens() {
-    let (world, keys, start) = (IssuerWorld::new(&["a"]), IssuerKeys::default(), Instant::now());
+    let (world, keys, start) = (Arc::new(IssuerWorld::new(&["a"])), Arc::<IssuerKeys>::default(), Instant::now());
     let id = VerificationKey::from_jwk(&jwk("a")).unwrap().id;
     assert_eq!(find(&keys, "a", &world, start).await, Ok(1));
     world.set(Some(&["b"]));
@@ -152,11 +154,12 @@ async fn metadata_must_be_that_of_the_issuer_and_keys_are_never_fetched_in_clear
     ] {
         let mut world = IssuerWorld::new(&["a"]);
         world.metadata[name] = value.clone();
-        let found = find(&IssuerKeys::default(), "a", &world, Instant::now()).await;
+        let world = Arc::new(world);
+        let found = find(&Arc::default(), "a", &world, Instant::now()).await;
         assert_eq!((found, world.fetches()), (Err(AuthError::Unavailable), 0), "{name} {value}");
     }
-    let world = IssuerWorld::new(&["a"]);
-    assert_eq!(find(&IssuerKeys::default(), "a", &world, Instant::now()).await, Ok(1));
+    let world = Arc::new(IssuerWorld::new(&["a"]));
+    assert_eq!(find(&Arc::default(), "a", &world, Instant::now()).await, Ok(1));
     let asked = world.asked.lock().clone();
     assert_eq!(asked, ["/.well-known/oauth-authorization-server/t", "/t/.well-known/openid-configuration", "/keys"]);
 }
@@ -168,4 +171,18 @@ fn scopes_include_what_they_imply_at_any_remove() {
     let claims = json!({ "sub": "ann", "scope": "b x" }).as_object().unwrap().clone();
     let identity = settings.issuers[0].identity(claims, &settings).unwrap();
     assert_eq!(identity.scopes.iter().map(String::as_str).collect::<Vec<_>>(), ["a", "b", "c", "x"]);
+}
+
+#[tokio::test]
+async fn no_network_has_more_than_half_of_the_introspections() {
+    let introspections = Introspections::default();
+    let [greedy, modest] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
+    let mut under_way = Vec::new();
+    while let Some(one) = introspections.begin(greedy).await {
+        under_way.push(one);
+    }
+    assert_eq!(under_way.len(), 8);
+    assert!(introspections.begin(modest).await.is_some());
+    under_way.pop();
+    assert!(introspections.begin(greedy).await.is_some());
 }

@@ -13,7 +13,8 @@ impl TokenBucket {
     /// Takes `cost` of at most `max`, or returns how long to wait for it.
     pub fn take(&mut self, cost: Duration, max: Duration) -> Result<(), Duration> {
         let now = Instant::now();
-        let until = self.spent_until.map_or(now, |until| until.max(now)) + cost;
+        // Where the maximum was more before, the debt is not.
+        let until = self.spent_until.map_or(now, |until| until.clamp(now, now + max)) + cost;
         match until.duration_since(now).checked_sub(max) {
             Some(wait) if !wait.is_zero() => Err(wait),
             _ => {

@@ -119,6 +119,24 @@ impl Catalog {
         all.filter(|role| identity.roles.contains(*role)).map(String::as_str).collect()
     }
 
+    /// The scopes that every request over HTTP needs.
+    pub fn scopes_of_every_request(&self) -> &[String] {
+        self.http_settings().auth.as_ref().map_or(&[], |auth| &auth.scopes)
+    }
+
+    /// Refuses a known caller who lacks a scope that every request needs.
+    ///
+    /// # Errors
+    /// It is [`RefusalKind::InsufficientScope`].
+    pub fn check_scopes_of_every_request(&self, access: &AccessControl) -> Result<(), Refusal> {
+        let Some(caller) = access.identity() else { return Ok(()) };
+        let needed = self.scopes_of_every_request();
+        match needed.iter().all(|scope| caller.scopes.contains(scope)) {
+            true => Ok(()),
+            false => Err(Refusal::insufficient_scope(&needed.iter().cloned().collect())),
+        }
+    }
+
     /// Refuses a call of a tool that the caller does not see, or for which it lacks a scope. What else a call needs is
     /// checked when it is made.
     ///

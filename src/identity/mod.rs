@@ -27,6 +27,14 @@ impl AccessControl {
         }
     }
 
+    /// Whether both have the same scopes and roles.
+    pub fn grants_as(&self, other: &AccessControl) -> bool {
+        let granted = |access: &AccessControl| {
+            access.identity().map(|identity| (identity.scopes.clone(), identity.roles.clone()))
+        };
+        granted(self) == granted(other)
+    }
+
     /// Whether both are the same caller, or both nobody.
     pub fn is_same_caller(&self, other: &AccessControl) -> bool {
         match (self.identity(), other.identity()) {
@@ -119,7 +127,9 @@ impl CallerSecrets {
     /// What must not be seen in any output.
     pub fn values(&self) -> impl Iterator<Item = &str> {
         let headers = self.headers.as_object().into_iter().flat_map(Map::values).filter_map(Value::as_str);
-        headers.chain(self.token.as_deref())
+        // The parts of a token tell who it is of, and another signature may fit them.
+        let parts = self.token.iter().flat_map(|token| token.split('.').filter(move |part| *part != token.as_str()));
+        headers.chain(self.token.as_deref()).chain(parts)
     }
 }
 

@@ -19,7 +19,8 @@ pub struct HttpAuth {
     pub jwks_uri: Option<Spanned<String>>,
     /// Where to ask about tokens that are not JWTs (RFC 7662): `{ url: "https://id.example/introspect", clientId: desk }`.
     pub introspect: Option<Spanned<Introspection>>,
-    /// Where the claims of a token say who calls, as JMESPath: `{ roles: realm_access.roles }`.
+    /// JMESPath expressions that select the caller's id, client, scopes and roles from the claims:
+    /// `{ roles: realm_access.roles }`.
     pub claims: Option<ClaimPaths>,
     /// Scopes that every request needs, such as `[desk.use]`.
     pub scopes: Option<Vec<Spanned<String>>>,
@@ -27,8 +28,8 @@ pub struct HttpAuth {
     pub implies: NamedMap<Vec<Spanned<String>>>,
     /// Tokens that need no issuer, by the name of the caller: `{ ci: { sha256: …, scopes: [desk.use] } }`.
     pub tokens: NamedMap<Spanned<ListedToken>>,
-    /// Whether requests without a token are accepted. Nobody may then use what needs no scopes and no roles. An invalid token is
-    /// refused anyway.
+    /// Whether requests without a token are accepted. Anonymous callers may then use only entries that require neither scopes nor
+    /// roles. An invalid token is refused anyway.
     pub optional: bool,
 }
 

@@ -31,12 +31,12 @@ pub struct Http {
     pub public_url: Option<Spanned<String>>,
     /// Who may call, by OAuth 2 access tokens: `{ issuer: "https://id.example", scopes: [desk.use] }`.
     pub auth: Option<Spanned<HttpAuth>>,
-    /// Headers that clients send with what the server needs upstream of its caller, such as `[X-Desk-Key]`:
+    /// Headers in which clients send their own credentials for an upstream API, such as `[X-Desk-Key]`:
     /// `{{caller.headers.x-desk-key}}` is its value. It is secret, and can stand in requests only, to hosts that the manifest
     /// names.
     pub caller_headers: Option<Vec<Spanned<String>>>,
-    /// Proxies before the server, as addresses or networks: `[127.0.0.1, 10.0.0.0/8]`. What they write into `X-Forwarded-For`
-    /// is where a request comes from, in limits, in the log and in the audit file. Of others it is ignored.
+    /// Proxies in front of the server, as addresses or networks: `[127.0.0.1, 10.0.0.0/8]`. Their `X-Forwarded-For` determines the
+    /// client address used for limits, the log and the audit file; from anyone else it is ignored.
     pub trusted_proxies: Option<Vec<Spanned<String>>>,
     /// Whether to serve HTTP+SSE of 2024-11-05 too, for old clients, at `sse` and `messages` next to `path`. A change needs
     /// a restart.
@@ -57,8 +57,8 @@ pub struct Http {
     pub limits: Option<HttpLimits>,
 }
 
-/// How calls end when the server is stopped by SIGTERM: it is not ready at once, takes nothing new after `delay`, and cancels
-/// after `timeout` more what is still running. A second signal cancels it at once.
+/// How calls end when the server is stopped by SIGTERM: readiness fails immediately, no new requests are
+/// accepted after `delay`, and calls still running `timeout` later are cancelled. A second signal cancels them at once.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct HttpDrain {
@@ -68,9 +68,9 @@ pub struct HttpDrain {
     pub timeout: Option<Duration>,
 }
 
-/// Limits of connections, requests and streams, and of the time that each part of a request may take. Over a limit of all
-/// callers a request is refused with 503, over that of one caller with 429; `Retry-After` says when to come again. A caller is
-/// known by `auth`; who is not, by the address.
+/// Limits of connections, requests and streams, and of the time that each part of a request may take. If the server is full, a
+/// request is refused with 503; if its caller has reached its own limit, with 429. Both carry `Retry-After`. Callers are
+/// identified by `auth`, or else by address.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct HttpLimits {

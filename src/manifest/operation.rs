@@ -25,7 +25,7 @@ pub struct Audit {
     pub file: Option<Spanned<String>>,
     /// How much of a request is written. The default is `metadata`. Secrets are masked.
     pub level: Option<AuditLevel>,
-    /// Whether a request may only be done once a line about it is in the file: what cannot be written is refused. Without it
+    /// Whether each request must be recorded before it runs; requests that cannot be recorded are refused. Without it
     /// lines that cannot be written are lost, and counted.
     pub required: bool,
 }

@@ -142,11 +142,16 @@ impl<'a> CallLog<'a> {
         log
     }
 
+    /// What is called, without secrets: its client names it.
+    fn command(&self) -> String {
+        self.sender.redactor().redact_text(&self.target.command()).into_owned()
+    }
+
     fn write_arguments(&self, arguments: Option<&Object>) {
         let json = arguments.and_then(|arguments| serde_json::to_string(arguments).ok());
         // A secret is found before the text is cut.
         let redacted = self.sender.redactor().redact_text(json.as_deref().unwrap_or("{}")).into_owned();
-        let (call, arguments) = (self.target.command(), truncate(&redacted, MAX_ARGUMENTS_CHARS));
+        let (call, arguments) = (self.command(), truncate(&redacted, MAX_ARGUMENTS_CHARS));
         tracing::debug!(target: "folio::call", "{call} with {arguments}");
     }
 
@@ -186,7 +191,7 @@ impl<'a> CallLog<'a> {
         let CallEnd { outcome, reason } = end;
         let reason = reason.as_deref();
         let suffix = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        let message = format!("{}: {outcome}, {elapsed_ms} ms{suffix}", self.target.command());
+        let message = format!("{}: {outcome}, {elapsed_ms} ms{suffix}", self.command());
         let (method, name) = (self.target.method, &*truncate(self.target.name, MAX_NAME_CHARS));
         let SentBy { client, session, address } = self.sender.sent_by();
         let (client, session) = (client.as_deref(), session.as_deref());

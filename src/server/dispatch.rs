@@ -141,6 +141,11 @@ impl ConnectionHandler {
     fn admit(&self, message: &ClientRequest, request: &McpRequest) -> Result<(), ErrorData> {
         check_version(message, request)?;
         let Some(method) = Method::find(message.method()) else { return Ok(()) };
+        if method.is_about_entries() {
+            // Over HTTP that is told by the status before.
+            let checked = request.snapshot.catalog.check_scopes_of_every_request(&request.access);
+            checked.map_err(error::refusal_error)?;
+        }
         let is_in_version = method.is_in(request.version);
         // What a session lacks it may not know, so it is told what is not declared.
         if let Some(kind) = method.capability.filter(|_| is_in_version || !request.version.is_sessionless()) {

@@ -187,6 +187,11 @@ impl ObservedRequest {
     /// Notes how it ended.
     pub(crate) fn end(&mut self, outcome: &Result<Bytes, ErrorData>, request: &McpRequest) {
         let noted = std::mem::take(&mut *request.end_note.noted.lock());
+        if self.method == Some("initialize")
+            && let Some(session) = request.session.negotiated()
+        {
+            self.version = session.spec_version;
+        }
         let is_cancelled = outcome.is_err() && request.cancel.is_cancelled();
         let end = &mut self.end;
         end.outcome = match outcome {

@@ -86,8 +86,13 @@ impl McpRequest {
 
     /// Notes, for who is told of requests, that its caller may not do it.
     pub(crate) fn note_refusal(&self, refusal: &Refusal) {
-        if refusal.kind == RefusalKind::InsufficientScope {
-            self.end_note.refuse(refusal.required_scopes().into_iter().collect());
+        let has = |scope: &String| self.access.identity().is_some_and(|caller| caller.scopes.contains(scope));
+        match refusal.kind {
+            RefusalKind::InsufficientScope => {
+                self.end_note.refuse(refusal.required_scopes().into_iter().filter(|scope| !has(scope)).collect());
+            }
+            RefusalKind::NotPermitted | RefusalKind::LimitReached => self.end_note.refuse(Vec::new()),
+            _ => {}
         }
     }
 

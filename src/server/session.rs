@@ -134,7 +134,7 @@ impl Session {
 
     /// Notes who calls: a later token of the same caller may grant more.
     pub(crate) fn set_access(&self, access: &AccessControl) {
-        if access.identity().is_some() {
+        if *access != AccessControl::Unrestricted {
             self.access.lock().clone_from(access);
         }
     }

@@ -16,6 +16,7 @@ use crate::{
     budget::{Caller, CallerKind, Capacity},
     catalog::Catalog,
     files::ResolvedRoots,
+    identity::AccessControl,
     redact::Redactors,
     telemetry::{Observers, ServerHealth},
     world::World,
@@ -250,8 +251,9 @@ impl SharedServer {
     }
 
     /// The input schema of a tool with arguments that HTTP repeats in headers.
-    pub(crate) fn header_schema(&self, tool: &str) -> Option<Arc<JsonObject>> {
-        self.inner.current_snapshot.borrow().header_schemas.get(tool).cloned()
+    pub(crate) fn header_schema(&self, tool: &str, access: &AccessControl) -> Option<Arc<JsonObject>> {
+        let snapshot = self.inner.current_snapshot.borrow();
+        snapshot.header_schemas.get(tool).filter(|_| snapshot.catalog.sees_tool(tool, access)).cloned()
     }
 
     pub(crate) fn world(&self) -> Arc<dyn World> {

@@ -14,7 +14,8 @@ use rmcp::model::{
 };
 use tokio::sync::watch;
 
-use crate::action::ListKind;
+use crate::action::{CallContext, ListKind};
+use crate::catalog::result::refusal::{Refusal, RefusalKind};
 use crate::identity::AccessControl;
 use crate::spec_version::SpecVersion;
 use crate::uri::normalize_uri;
@@ -42,6 +43,12 @@ fn watchable_uris(requested: &SubscriptionFilter) -> &[String] {
     if uris.len() <= MAX_SUBSCRIPTIONS && bytes <= MAX_SUBSCRIPTION_BYTES { uris } else { &[] }
 }
 
+/// Refuses who may not read a resource. One that its caller does not see is as one that is not there, which may appear.
+fn check_subscription(served: &CatalogSnapshot, uri: &str, call: &CallContext) -> Result<(), Refusal> {
+    let checked = served.catalog.check_resource(uri, call);
+    checked.or_else(|refusal| if refusal.kind == RefusalKind::NotFound { Ok(()) } else { Err(refusal) })
+}
+
 /// Subscribes the session to a resource; an unknown one is not an error, since it may appear.
 pub(crate) fn subscribe(server: &ConnectionHandler, uri: String, request: &McpRequest) -> Result<(), ErrorData> {
     let served = &request.snapshot;
@@ -49,10 +56,7 @@ pub(crate) fn subscribe(server: &ConnectionHandler, uri: String, request: &McpRe
         return Err(error::unknown_method("resources/subscribe"));
     }
     let call = server.call_context(request, &request.cancel);
-    served
-        .catalog
-        .check_resource(&uri, &call)
-        .map_err(|refusal| error::resource_error(request.version, refusal, &uri))?;
+    check_subscription(served, &uri, &call).map_err(|refusal| error::resource_error(request.version, refusal, &uri))?;
     let fingerprint = served.fingerprint(&uri);
     let mut subscribed = server.session.subscribed();
     if subscribed.len() >= MAX_SUBSCRIPTIONS && !subscribed.contains_key(&uri) {
@@ -206,7 +210,8 @@ async fn notify_updated_resources(session: &Session, peer: &Peer, served: &Catal
             }
             None => false,
         };
-        if wanted && fingerprint != before {
+        // A reload may have hidden it.
+        if wanted && fingerprint != before && served.catalog.sees_resource(&uri, &session.access()) {
             peer.notify(resource_updated(uri)).await;
         }
     }
@@ -263,7 +268,7 @@ impl<'a> SubscriptionStream<'a> {
     ) -> SubscriptionStream<'a> {
         let uris = watchable_uris(requested);
         let call = server.call_context(request, &request.cancel);
-        let may_read = |uri: &String| served.catalog.check_resource(uri, &call).is_ok();
+        let may_read = |uri: &String| check_subscription(served, uri, &call).is_ok();
         let mut candidate = requested.clone();
         candidate.resource_subscriptions = candidate.resource_subscriptions.filter(|wanted| wanted.len() == uris.len());
         candidate.resource_subscriptions.iter_mut().for_each(|uris| uris.retain(may_read));
@@ -291,7 +296,7 @@ impl<'a> SubscriptionStream<'a> {
             for (uri, nth) in uris.into_iter().zip(0..) {
                 let now = served.fingerprint(&uri);
                 let before = self.fingerprints.get_mut(nth).map(|print| std::mem::replace(print, now));
-                if before != Some(now) {
+                if before != Some(now) && served.catalog.sees_resource(&uri, self.access) {
                     self.send(resource_updated(uri)).await;
                 }
             }

@@ -9,10 +9,8 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::audit_file::AuditFile;
-use super::observer::{
-    ClientName, HttpRefusal, Outcome, RecordParts, RequestIdRef, RequestObserver, RequestRecord, StartedRecord,
-};
+use super::audit_file::{AuditFile, END_TIMEOUT};
+use super::observer::{HttpRefusal, Outcome, RecordParts, RequestObserver, RequestRecord, StartedRecord};
 use crate::budget::block_if_large_with_secrets;
 use crate::catalog::AuditSettings;
 use crate::identity::Identity;
@@ -33,18 +31,18 @@ pub struct Audit {
 struct AuditLine<'a> {
     time: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<RequestIdRef<'a>>,
+    id: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trace: Option<Cow<'a, str>>,
     caller: Option<AuditCaller<'a>>,
-    client: Option<&'a ClientName>,
+    client: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'a str>,
     method: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    entry: Option<&'a str>,
+    entry: Option<Cow<'a, str>>,
     outcome: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<i32>,
@@ -52,6 +50,8 @@ struct AuditLine<'a> {
     status: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'a str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     missing_scopes: &'a [String],
     ms: f64,
@@ -59,9 +59,9 @@ struct AuditLine<'a> {
     bytes_out: u64,
     manifest: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    arguments: Option<&'a Value>,
+    arguments: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<&'a RawValue>,
+    result: Option<Box<RawValue>>,
 }
 
 /// Who sent a request.
@@ -88,17 +88,19 @@ impl Audit {
         Ok(Audit { file, level: *level, is_required: *required, redactors: redactors.clone() })
     }
 
+    /// Writes what waits. This blocks for a bounded time.
+    pub fn flush(&self) {
+        self.file.flush(END_TIMEOUT);
+    }
+
     /// How many lines were lost.
     pub fn lost(&self) -> u64 {
         self.file.lost()
     }
 
-    /// A line of JSON without secrets.
-    fn encode(&self, line: &AuditLine<'_>, of_request: Option<&Redactor>) -> Vec<u8> {
+    /// A line of JSON without secrets of the server.
+    fn encode(&self, line: &AuditLine<'_>) -> Vec<u8> {
         let mut json = serde_json::to_vec(line).unwrap_or_default();
-        if let Some(redactor) = of_request {
-            json = block_if_large_with_secrets(json.len() as u64, || redactor.redact_message(json));
-        }
         if !self.redactors.is_empty() {
             json = block_if_large_with_secrets(json.len() as u64, || self.redactors.redact_message(json));
         }
@@ -109,16 +111,19 @@ impl Audit {
     fn request_line(&self, record: &RequestRecord<'_>, outcome: &str) -> Vec<u8> {
         let level = self.level;
         let sent = record.params.filter(|_| level != AuditLevel::Metadata);
+        let arguments = sent.and_then(|params| ["arguments", "argument"].iter().find_map(|key| params.get(key)));
+        let redactor = record.redactor;
+        let redacted = |text: &'_ str| redactor.map(|redactor| redactor.redact_text(text).into_owned());
         let line = AuditLine {
             time: now(),
-            id: Some(record.id),
+            id: client_json(&record.id, redactor),
             trace: record.trace_id(),
             caller: record.identity.map(AuditCaller::new),
-            client: record.client,
+            client: record.client.and_then(|client| client_json(client, redactor)),
             address: record.address.map(|address| address.to_string()),
             session: record.session,
             method: record.method.unwrap_or("unknown"),
-            entry: record.entry,
+            entry: record.entry.map(|entry| redacted(entry).map_or(entry.into(), Cow::Owned)),
             outcome,
             code: record.error_code,
             missing_scopes: record.missing_scopes,
@@ -126,11 +131,11 @@ impl Audit {
             bytes_in: record.bytes_in,
             bytes_out: record.bytes_out,
             manifest: record.manifest,
-            arguments: sent.and_then(|params| ["arguments", "argument"].iter().find_map(|key| params.get(key))),
-            result: record.response.filter(|_| level == AuditLevel::All),
+            arguments: arguments.and_then(|arguments| client_json(arguments, redactor)),
+            result: record.response.filter(|_| level == AuditLevel::All).and_then(|json| client_json(json, redactor)),
             ..AuditLine::default()
         };
-        self.encode(&line, record.redactor)
+        self.encode(&line)
     }
 }
 
@@ -160,26 +165,36 @@ impl RequestObserver for Audit {
     }
 
     fn on_http_refusal(&self, refusal: &HttpRefusal<'_>) {
-        let line = self.encode(
-            &AuditLine {
-                time: now(),
-                caller: refusal.identity.map(AuditCaller::new),
-                address: refusal.address.map(|address| address.to_string()),
-                session: refusal.session,
-                method: refusal.http_method,
-                entry: Some(refusal.path),
-                outcome: Outcome::Refused.as_str(),
-                status: Some(refusal.status),
-                reason: Some(refusal.reason.as_str()),
-                missing_scopes: refusal.missing_scopes,
-                ms: milliseconds(refusal.elapsed),
-                manifest: refusal.manifest,
-                ..AuditLine::default()
-            },
-            None,
-        );
+        let line = self.encode(&AuditLine {
+            time: now(),
+            caller: refusal.identity.map(AuditCaller::new),
+            address: refusal.address.map(|address| address.to_string()),
+            session: refusal.session,
+            method: refusal.http_method,
+            entry: Some(refusal.path.into()),
+            outcome: Outcome::Refused.as_str(),
+            status: Some(refusal.status),
+            reason: Some(refusal.reason.as_str()),
+            detail: refusal.detail,
+            missing_scopes: refusal.missing_scopes,
+            ms: milliseconds(refusal.elapsed),
+            manifest: refusal.manifest,
+            ..AuditLine::default()
+        });
         self.file.write(line);
     }
+}
+
+/// What a client has a say in, without the secrets that it sent beside its request. What it has none in is written as it is: nobody
+/// chooses what is masked there.
+fn client_json(value: &(impl Serialize + ?Sized), redactor: Option<&Redactor>) -> Option<Box<RawValue>> {
+    let raw = serde_json::value::to_raw_value(value).ok()?;
+    let Some(redactor) = redactor else { return Some(raw) };
+    block_if_large_with_secrets(raw.get().len() as u64, || {
+        let mut value: Value = serde_json::from_str(raw.get()).ok()?;
+        redactor.redact_value(&mut value);
+        serde_json::value::to_raw_value(&value).ok()
+    })
 }
 
 /// The time in RFC 3339, in UTC.

@@ -18,7 +18,7 @@ const MAX_WAITING_LINES: usize = 8192;
 const MAX_WAITING_BYTES: usize = 64 << 20;
 
 /// How long the last lines may take when the server ends.
-const END_TIMEOUT: Duration = Duration::from_millis(200);
+pub(super) const END_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How often at most the log says that lines are lost.
 const LOSS_WARNING_INTERVAL: Duration = Duration::from_secs(10);

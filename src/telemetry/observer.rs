@@ -263,6 +263,8 @@ pub enum RefusalReason {
     Timeout,
     TooLarge,
     RateLimited,
+    /// There is no session of this name, or it is of another caller.
+    UnknownSession,
     /// There is no room for it at the moment.
     Busy,
 }
@@ -281,6 +283,7 @@ impl RefusalReason {
             RefusalReason::Timeout => "timeout",
             RefusalReason::TooLarge => "too_large",
             RefusalReason::RateLimited => "rate_limited",
+            RefusalReason::UnknownSession => "unknown_session",
             RefusalReason::Busy => "busy",
         }
     }
@@ -298,7 +301,7 @@ impl RefusalReason {
 
     /// Whether it is about who may send requests.
     pub fn is_about_access(self) -> bool {
-        self.limit().is_none() && self != RefusalReason::InvalidMessage
+        self.limit().is_none() && !matches!(self, RefusalReason::InvalidMessage | RefusalReason::UnknownSession)
     }
 }
 
@@ -336,6 +339,8 @@ impl Limit {
 #[derive(Debug, Clone, Copy)]
 pub struct HttpRefusal<'a> {
     pub reason: RefusalReason,
+    /// More of it.
+    pub detail: Option<&'a str>,
     pub status: u16,
     /// The method and path of HTTP.
     pub http_method: &'a str,

@@ -63,6 +63,10 @@ impl MessageError {
         MessageError { id: Some(id), code: ErrorCode::INVALID_PARAMS, message: message.into() }
     }
 
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Whether it could be taken later.
     pub(super) fn is_busy(&self) -> bool {
         self.code == ErrorCode::INTERNAL_ERROR

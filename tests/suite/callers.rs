@@ -25,10 +25,10 @@ fn list(server: &TestServer, token: Option<&str>) -> HttpResponse {
     client.post(&headers, &json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/list", "params": params }))
 }
 
-fn begin_session(server: &TestServer, token: &str) -> String {
+fn begin_session<'t>(server: &TestServer, token: impl Into<Option<&'t str>>) -> String {
     let params =
         json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } });
-    let client = HttpClient { token: Some(token.to_owned()), ..server.http_client() };
+    let client = HttpClient { token: token.into().map(str::to_owned), ..server.http_client() };
     let response = client.post(&[], &json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }));
     assert_eq!(response.status, 200);
     response.header("mcp-session-id").unwrap().to_owned()
@@ -84,7 +84,7 @@ fn session_of_another_caller_is_unknown() {
     let folder = TestFolder::with_manifest(&manifest(&auth, ""));
     let server = folder.http();
     let token = |sub: &str, scope: &str| key.token(&json!({}), &issuer.claims(sub, AUDIENCE, scope));
-    let session = begin_session(&server, &token("ann", "a"));
+    let session = begin_session(&server, token("ann", "a").as_str());
     let ping = json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" });
     let as_caller = |token: String| HttpClient { token: Some(token), ..server.http_client() };
     let headers = [("Mcp-Session-Id", session.as_str())];
@@ -166,6 +166,21 @@ fn opaque_tokens_are_introspected_and_remembered() {
 }
 
 #[test]
+fn verified_token_is_good_for_the_url_that_it_names_alone() {
+    let key = SigningKey::p256("k");
+    let issuer = Issuer::start(&[&key]);
+    let before = manifest(&format!("{{ issuer: '{}' }}", issuer.url()), "");
+    let folder = TestFolder::with_manifest(&before);
+    let server = folder.http();
+    let token = key.token(&json!({}), &issuer.claims("ann", AUDIENCE, ""));
+    assert_eq!(list(&server, Some(&token)).status, 200);
+    let mark = server.log.line_count();
+    folder.write("folio.yaml", before.replace(AUDIENCE, "https://other.example/mcp"));
+    server.log.wait_for_reload(mark);
+    assert_eq!(list(&server, Some(&token)).status, 401);
+}
+
+#[test]
 fn issuer_that_is_away_refuses_new_keys_only() {
     let (key, other) = (SigningKey::p256("k"), SigningKey::p256("other"));
     let issuer = Issuer::start(&[&key]);
@@ -195,7 +210,7 @@ fn listening_stream_ends_with_its_token() {
     let mut claims = issuer.claims("ann", AUDIENCE, "");
     claims["exp"] = (now() - 57).into();
     let token = key.token(&json!({}), &claims);
-    let session = begin_session(&server, &token);
+    let session = begin_session(&server, token.as_str());
     let client = HttpClient { token: Some(token), ..server.http_client() };
     let began = Instant::now();
     let headers = [("Mcp-Session-Id", session.as_str()), ("Accept", "text/event-stream")];
@@ -320,7 +335,7 @@ fn missing_scopes_are_a_status_with_a_challenge_that_names_all() {
         }
     }
     // In a session too, before a stream begins.
-    let session = begin_session(&desk.server, &plain);
+    let session = begin_session(&desk.server, plain.as_str());
     let client = |token: &str| HttpClient { token: Some(token.to_owned()), ..desk.server.http_client() };
     let call = json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": { "name": "close", "arguments": { "id": "7" } } });
     let headers = [("Mcp-Session-Id", session.as_str())];
@@ -402,6 +417,10 @@ tools:
   a-tool: { result: { text: A } }
   b-secret: { roles: [ops], result: { text: B } }
   c-tool: { result: { text: C } }
+  d-secret:
+    roles: [ops]
+    inputSchema: { type: object, properties: { account: { type: string, x-mcp-header: Account } } }
+    result: { text: D }
   upstream:
     run: { http: { url: "UPSTREAM/who", headers: { X-Key: "{{caller.headers.x-key}}" }, cache: 1h } }
     result: { text: "{{result.body}}" }
@@ -455,7 +474,8 @@ fn hidden_entries_are_reached_by_no_other_way() {
             }
         };
         let secrets = |pages: &[Value]| pages.iter().filter(|entry| entry.to_string().contains("secret")).count();
-        assert_eq!((secrets(&walk("ada")), secrets(&walk("eve"))), (1, 0), "{method}");
+        let count = if key == "tools" { 2 } else { 1 };
+        assert_eq!((secrets(&walk("ada")), secrets(&walk("eve"))), (count, 0), "{method}");
         let foreign = ask("ada", method, "", json!({}))["result"]["nextCursor"].clone();
         if !foreign.is_null() {
             let stolen = ask("eve", method, "", json!({ "cursor": foreign }));
@@ -473,6 +493,12 @@ fn hidden_entries_are_reached_by_no_other_way() {
         let refused = ask("eve", "completion/complete", "", params);
         assert!(refused.get("error").is_some() && !refused.to_string().contains("one"), "{refused}");
     }
+    // The header that a parameter wants.
+    let arguments = json!({ "name": "d-secret", "arguments": { "account": "a" } });
+    assert!(ask("ada", "tools/call", "d-secret", arguments.clone()).to_string().contains("Mcp-Param-Account"));
+    let refused = ask("eve", "tools/call", "d-secret", arguments);
+    let unknown = ask("eve", "tools/call", "e-secret", json!({ "name": "e-secret", "arguments": { "account": "a" } }));
+    assert_eq!(refused.to_string().replace("d-secret", "e-secret"), unknown.to_string());
     // A response that is kept belongs to who caused it.
     for caller in ["ada", "eve", "ada", "eve"] {
         let answer = ask(caller, "tools/call", "upstream", json!({ "name": "upstream" }));
@@ -485,7 +511,9 @@ fn hidden_entries_are_reached_by_no_other_way() {
 #[test]
 fn nobody_hears_of_what_is_hidden() {
     let tokens = format!("{{ {}, {} }}", listed_token("ada", "ops"), listed_token("eve", ""));
-    let manifest = HIDDEN.replace("TOKENS", &tokens).replace("UPSTREAM", "https://desk.example");
+    let manifest = HIDDEN
+        .replace("{ tokens: TOKENS }", &format!("{{ optional: true, tokens: {tokens} }}"))
+        .replace("UPSTREAM", "https://desk.example");
     let folder = TestFolder::with_manifest(&manifest);
     let server = folder.http();
     let lists = json!({ "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true,
@@ -497,10 +525,10 @@ fn nobody_hears_of_what_is_hidden() {
         (response.stream(news.clone()), news)
     };
     let streams = ["ada", "eve"].map(listen);
-    let in_sessions = ["ada", "eve"].map(|caller| {
-        let token = format!("{caller}-token-4711");
-        let session = begin_session(&server, &token);
-        let client = HttpClient { token: Some(token), ..server.http_client() };
+    let in_sessions = [Some("ada"), Some("eve"), None].map(|caller| {
+        let token = caller.map(|caller| format!("{caller}-token-4711"));
+        let session = begin_session(&server, token.as_deref());
+        let client = HttpClient { token, ..server.http_client() };
         let post = |message: Value| client.post(&[("Mcp-Session-Id", &session)], &message);
         assert_eq!(post(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).status, 202);
         let subscribe = |uri: &str| {
@@ -508,7 +536,8 @@ fn nobody_hears_of_what_is_hidden() {
                 post(json!({ "jsonrpc": "2.0", "id": 5, "method": "resources/subscribe", "params": { "uri": uri } }));
             asked.text().contains("\"error\"")
         };
-        assert_eq!([subscribe("desk://a"), subscribe("desk://b")], [false, caller == "eve"]);
+        // To whom it is hidden, it is as one that is not there yet.
+        assert_eq!(["desk://a", "desk://b", "desk://later"].map(subscribe), [false; 3]);
         let stream = client.send("GET", &[("Mcp-Session-Id", &session), ("Accept", "text/event-stream")], b"");
         let news = std::sync::Arc::<WaitQueue<Value>>::default();
         (stream.stream(news.clone()), news)
@@ -521,7 +550,7 @@ fn nobody_hears_of_what_is_hidden() {
         };
         all.iter().filter_map(of).filter(|what| what != "subscriptions/acknowledged").collect::<Vec<_>>()
     };
-    let ([(_, ada), (_, eve)], [(_, ada_in_session), (_, eve_in_session)]) = (&streams, &in_sessions);
+    let ([(_, ada), (_, eve)], [(_, ada_in_session), (_, eve_in_session), (_, nobody)]) = (&streams, &in_sessions);
     // Each hidden entry changes its listing, and the resource its text.
     let mark = server.log.line_count();
     let changed = manifest
@@ -543,7 +572,7 @@ fn nobody_hears_of_what_is_hidden() {
     let mark = server.log.line_count();
     folder.write("folio.yaml", changed.replace("a-tool: {", "a-tool: { title: New,"));
     server.log.wait_for_reload(mark);
-    for news in [eve, eve_in_session] {
+    for news in [eve, eve_in_session, nobody] {
         wait_until("the notice of a tool", || !heard(news).is_empty());
         assert_eq!(heard(news), ["tools/list_changed"]);
     }

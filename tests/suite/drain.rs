@@ -1,5 +1,7 @@
 //! `http.drain`: calls end before the server does.
 
+use std::io::Write;
+
 use serde_json::json;
 
 use crate::harness::*;
@@ -7,9 +9,9 @@ use crate::harness::*;
 const DESK: &str = r#"
 folio: 1
 server: { name: desk }
-http: { drain: { delay: 400ms, timeout: 4s } }
+http: { drain: { delay: 1s, timeout: 6s } }
 tools:
-  slow: { run: { sleep: 1500ms }, result: { text: done } }
+  slow: { run: { sleep: 2500ms }, result: { text: done } }
   endless: { run: { sleep: 60s }, timeout: 2m, result: { text: done } }
 "#;
 
@@ -17,7 +19,7 @@ fn ready_status(server: &TestServer) -> u16 {
     HttpClient { path: "/readyz".to_owned(), ..server.http_client() }.send("GET", &[], b"").status
 }
 
-/// Whether the server takes a connection and answers on it.
+/// Whether the server takes a connection.
 fn takes_requests(server: &TestServer) -> bool {
     std::net::TcpStream::connect(("127.0.0.1", server.port)).is_ok()
 }
@@ -53,12 +55,40 @@ fn calls_are_answered_and_requests_taken_until_balancers_know() {
 }
 
 #[test]
+fn request_that_arrives_slowly_is_answered() {
+    let folder = TestFolder::with_manifest(DESK);
+    let server = folder.http();
+    let params = json!({ "name": "slow", "_meta": sessionless_meta() });
+    let body = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params }).to_string();
+    let mut socket = std::net::TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    socket.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: {SESSIONLESS_VERSION}\r\n\
+         Mcp-Method: tools/call\r\nMcp-Name: slow\r\nContent-Length: {}\r\n\r\n{}",
+        server.port,
+        body.len(),
+        &body[..20]
+    );
+    socket.write_all(head.as_bytes()).unwrap();
+    // What is sent later is answered, so its head has arrived.
+    server.sessionless().round_trip();
+    server.signal("TERM");
+    wait_until("it takes nothing new", || !takes_requests(&server));
+    socket.write_all(&body.as_bytes()[20..]).unwrap();
+    let response = HttpResponse::read(socket);
+    assert_eq!((response.status, response.header("connection")), (200, Some("close")));
+    assert!(response.text().contains("done"));
+    assert_eq!(server.wait_for_exit(TEST_TIMEOUT).unwrap().code(), Some(0));
+}
+
+#[test]
 fn calls_that_do_not_end_are_cancelled_with_an_answer() {
     for by_second_signal in [false, true] {
         let manifest = if by_second_signal {
-            DESK.replace("timeout: 4s", "timeout: 50s")
+            DESK.replace("timeout: 6s", "timeout: 50s")
         } else {
-            DESK.replace("timeout: 4s", "timeout: 500ms")
+            DESK.replace("timeout: 6s", "timeout: 500ms")
         };
         let folder = TestFolder::with_manifest(&manifest);
         let server = folder.http();

@@ -235,6 +235,25 @@ fn sessions_of_a_known_caller_count_together() {
 }
 
 #[test]
+fn known_caller_has_at_most_half_of_the_sessions() {
+    let folder = TestFolder::with_manifest(&manifest("{}").replace("http: { ", "http: { maxSessions: 4, "));
+    let server = folder.http();
+    let [ada, bob, _] = CALLERS.map(|name| client(&server, name));
+    let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } } });
+    let hold = |client: &HttpClient| {
+        let id = begin_session(client, "2025-11-25");
+        let begun = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        assert_eq!(client.post(&[("Mcp-Session-Id", &id)], &begun).status, 202);
+        client.send("GET", &[("Mcp-Session-Id", id.as_str()), ("Accept", "text/event-stream")], b"")
+    };
+    let held = [hold(&ada), hold(&ada)];
+    assert_eq!(ada.post(&[], &initialize).status, 503);
+    let of_bob = [hold(&bob), hold(&bob)];
+    drop((held, of_bob));
+}
+
+#[test]
 fn known_caller_has_one_budget() {
     let limits = "limited, limits: { callsPerSecond: 1 } }";
     let folder = TestFolder::with_manifest(&manifest("{}").replace("limited }", limits));

@@ -396,6 +396,32 @@ fn caller_is_recorded_and_its_token_is_not() {
 }
 
 #[test]
+fn no_caller_chooses_what_is_masked_of_it() {
+    let key = SigningKey::p256("one");
+    let issuer = Issuer::start(&[&key]);
+    let http = format!("http: {{ callerHeaders: [X-One], auth: {{ issuer: \"{}\", audience: desk }} }}", issuer.url());
+    let folder = TestFolder::with_manifest(&manifest("audit: { file: audit.jsonl, level: all }", &http));
+    let path = folder.join("audit.jsonl");
+    let server = serve(&folder).http();
+    let web = HttpClient { token: Some(token(&key, &issuer, "mallory", "")), ..server.http_client() };
+    for (id, header) in [(1, "mallory"), (2, "127.0.0.1"), (3, "tools/call"), (4, "issuer")] {
+        let params = json!({ "name": "say", "arguments": { "word": header }, "_meta": sessionless_meta() });
+        let headers = [
+            ("MCP-Protocol-Version", SESSIONLESS_VERSION),
+            ("Mcp-Method", "tools/call"),
+            ("Mcp-Name", "say"),
+            ("X-One", header),
+        ];
+        web.post(&headers, &json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }));
+        let line = audit_line(&path, |line| line["id"] == id);
+        assert_eq!(line["caller"], json!({ "issuer": issuer.url(), "id": "mallory" }), "{line}");
+        assert_eq!((&line["address"], &line["method"]), (&json!("127.0.0.1"), &json!("tools/call")), "{line}");
+        assert!(!line["arguments"].to_string().contains(header), "{line}");
+        assert!(!line["result"].to_string().contains(header), "{line}");
+    }
+}
+
+#[test]
 fn log_names_client_session_and_address_of_a_call() {
     let folder = TestFolder::with_manifest(&manifest("", ""));
     let server = serve(&folder).flag("--log-format=json").http();

@@ -96,7 +96,9 @@ impl BuildOutcome {
                     identity.scopes = auth.granted(identity.scopes);
                 }
                 catalog.settings.access = AccessControl::Caller(Some(Arc::new(identity)));
-                catalog.settings.caller_secrets = Arc::new(caller.secrets());
+                let secrets = caller.secrets();
+                catalog.redactor = Arc::new(catalog.redactor.with(secrets.values()));
+                catalog.settings.caller_secrets = Arc::new(secrets);
             }
             ServingMode::Http(http_serving_mode) => {
                 self.check_http_serving(catalog.http_settings(), http_serving_mode)?;

@@ -229,6 +229,12 @@ fn issuer_settings(
         return None;
     };
     let url = protected_url(issuer, "issuer", compiler);
+    if let Some((base, _)) = issuer.split_once("/.well-known/") {
+        compiler
+            .error(Code::BadValue, issuer.location, "invalid `issuer`: this is the URL of its metadata")
+            .help(format!("write the issuer itself, as tokens name it in `iss`, such as `{base}`"));
+        return None;
+    }
     let audience = spec.audience.as_ref().map(|audience| render_at_load(audience, compiler));
     let jwks_uri = spec.jwks_uri.as_ref().map(|url| protected_url(url, "jwksUri", compiler));
     let introspect = spec.introspect.as_ref().map(|introspect| introspection_settings(introspect, pack, compiler));

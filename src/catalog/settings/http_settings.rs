@@ -99,7 +99,7 @@ pub(in crate::catalog) fn http_settings(pack: &LoadedPack, compiler: &mut Compil
         }
     }
     let token = http.token.as_ref().map(|token| bearer_token(token, pack, compiler));
-    let public_url = http.public_url.as_ref().map(|url| check_public_url(url, compiler));
+    let public_url = http.public_url.as_ref().map(|url| check_public_url(url, http.path.as_ref(), compiler));
     let auth = http.auth.as_ref().map(|auth| auth_settings(auth, pack, compiler));
     check_auth_beside_others(http, compiler);
     let caller_headers = check_caller_headers(http, compiler);
@@ -240,7 +240,11 @@ fn warn_of_wildcard_host(http: &manifest::Http, compiler: &mut Compiler<'_>) {
 }
 
 /// The URL of the endpoint, as clients name it.
-fn check_public_url(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Url> {
+fn check_public_url(
+    text: &Spanned<String>,
+    path: Option<&Spanned<String>>,
+    compiler: &mut Compiler<'_>,
+) -> Option<Url> {
     let rendered = render_at_load(text, compiler)?;
     let url = Url::parse(&rendered).ok().filter(|url| matches!(url.scheme(), "https" | "http"));
     let url = url.filter(|url| url.query().is_none() && url.fragment().is_none() && url.username().is_empty());
@@ -248,6 +252,13 @@ fn check_public_url(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Opti
         compiler
             .error(Code::BadValue, text.location, "invalid `publicUrl`, expected the URL of the endpoint")
             .help("such as `https://desk.example/mcp`");
+    }
+    let path = path.map_or("/mcp", |path| path.as_str());
+    if let Some(url) = url.as_ref().filter(|url| url.path() == "/" && path != "/") {
+        let whole = format!("{}{path}", url.as_str().trim_end_matches('/'));
+        compiler
+            .warning(Code::BadValue, text.location, format!("`publicUrl` has no path: the endpoint is at `{path}`"))
+            .help(format!("write `{whole}`, unless a proxy adds the path"));
     }
     url
 }
@@ -266,6 +277,16 @@ fn check_auth_beside_others(http: &manifest::Http, compiler: &mut Compiler<'_>) 
     }
     let is_local =
         http.listen.as_ref().is_none_or(|listen| listen.starts_with("127.") || listen.starts_with("localhost:"));
+    let is_behind_proxy = http.trusted_proxies.is_some() || http.allowed_hosts.is_some();
+    if auth.issuer.is_some() && http.public_url.is_none() && is_local && is_behind_proxy {
+        compiler
+            .warning(
+                Code::MissingKey,
+                auth.location,
+                "missing `http.publicUrl`: tokens must name the address that is listened on",
+            )
+            .help("write the URL that clients use, such as `publicUrl: https://desk.example/mcp`");
+    }
     if auth.issuer.is_some() && http.public_url.is_none() && !is_local {
         compiler
             .error(Code::MissingKey, auth.location, "missing `http.publicUrl`, by which tokens name this server")

@@ -11,6 +11,8 @@ use crate::diagnostic::sanitize;
 #[derive(Serialize)]
 pub(super) struct ManifestAccess {
     server: String,
+    /// What every request over HTTP needs, whatever it is about.
+    scopes: Vec<String>,
     entries: Vec<AccessRow>,
 }
 
@@ -21,7 +23,8 @@ impl ManifestAccess {
     /// That of a manifest without errors.
     pub(super) fn of(built: &BuildOutcome) -> Option<ManifestAccess> {
         let catalog = built.catalog.as_ref()?;
-        Some(ManifestAccess { server: catalog.server().name.clone(), entries: catalog.access_rows() })
+        let scopes = catalog.scopes_of_every_request().to_vec();
+        Some(ManifestAccess { server: catalog.server().name.clone(), scopes, entries: catalog.access_rows() })
     }
 
     /// A table for people; entries that ask nothing of their callers are named below it.
@@ -35,6 +38,9 @@ impl ManifestAccess {
             |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
         let widths: Vec<usize> = (0..COLUMNS.len()).map(|column| width(column).unwrap_or_default()).collect();
         let mut text = format!("access of `{}`\n", self.server);
+        if !self.scopes.is_empty() {
+            let _ = writeln!(text, "  every request needs: {}", self.scopes.join(", "));
+        }
         for row in rows.iter().filter(|_| rows.len() > 1) {
             let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
             let _ = writeln!(text, "  {}", cells.collect::<Vec<_>>().join("  ").trim_end());

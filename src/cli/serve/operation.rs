@@ -10,7 +10,7 @@ use crate::catalog::{Catalog, ServingMode};
 use crate::cli::Output;
 use crate::server::SharedServer;
 use crate::telemetry::{Audit, Metrics, Observers, RequestObserver, Traces};
-use crate::transport::http::{AdminListener, AdminView, HttpError};
+use crate::transport::http::{AdminListener, AdminView};
 
 /// What an operator sees, while a server runs.
 pub(super) struct Operation {
@@ -73,9 +73,11 @@ impl Operation {
     /// Ends with the process.
     pub(super) async fn end(self) {
         self.end.cancel();
-        if let Some(traces) = self.traces {
-            let _ = tokio::task::spawn_blocking(move || traces.end()).await;
-        }
+        let ended = tokio::task::spawn_blocking(move || {
+            self.audit.iter().for_each(|audit| audit.flush());
+            self.traces.iter().for_each(|traces| traces.end());
+        });
+        let _ = ended.await;
     }
 }
 
@@ -93,11 +95,11 @@ fn start_traces(catalog: &Catalog, is_http: bool, shared_server: &SharedServer) 
 
 /// Takes the address for operators. A client may start several servers of one manifest over pipes, and an author may work
 /// on one that is served: these go without.
-async fn bind_admin(catalog: &Catalog, is_needed: bool) -> Result<Option<AdminListener>, HttpError> {
+async fn bind_admin(catalog: &Catalog, is_needed: bool) -> anyhow::Result<Option<AdminListener>> {
     let Some(address) = catalog.operation_settings().admin else { return Ok(None) };
     match AdminListener::bind(address).await {
         Ok(listener) => Ok(Some(listener)),
-        Err(error) if is_needed => Err(error),
+        Err(error) if is_needed => Err(error).context("cannot listen for operators, at `admin.listen`"),
         Err(error) => {
             tracing::warn!(target: "folio::serve", "no metrics are served: {error}");
             Ok(None)

@@ -74,40 +74,40 @@ struct Usage {
 
 /// What is limited.
 #[derive(Debug, Clone, Copy)]
-enum Resource {
+enum AdmittedKind {
     Requests,
     Streams,
 }
 
-impl Resource {
+impl AdmittedKind {
     fn share(self, usage: &Usage) -> &Share {
         match self {
-            Resource::Requests => &usage.requests,
-            Resource::Streams => &usage.streams,
+            AdmittedKind::Requests => &usage.requests,
+            AdmittedKind::Streams => &usage.streams,
         }
     }
 
     fn as_str(self) -> &'static str {
         match self {
-            Resource::Requests => "requests in flight",
-            Resource::Streams => "streams",
+            AdmittedKind::Requests => "requests in flight",
+            AdmittedKind::Streams => "streams",
         }
     }
 }
 
 /// The requests or the stream of a caller that are under way, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct AdmissionGuard {
     account: Arc<Account>,
     total: Arc<Usage>,
-    resource: Resource,
+    kind: AdmittedKind,
     amount: u64,
 }
 
-impl Drop for Place {
+impl Drop for AdmissionGuard {
     fn drop(&mut self) {
-        self.resource.share(&self.account.usage).give_back(self.amount);
-        self.resource.share(&self.total).give_back(self.amount);
+        self.kind.share(&self.account.usage).give_back(self.amount);
+        self.kind.share(&self.total).give_back(self.amount);
     }
 }
 
@@ -150,12 +150,12 @@ impl Admission {
     }
 
     /// Lets so many requests of one message in. They are in flight until the place is dropped.
-    pub(super) fn admit_requests(&self, account: &Arc<Account>, count: usize) -> Result<Place, LimitReached> {
+    pub(super) fn admit_requests(&self, account: &Arc<Account>, count: usize) -> Result<AdmissionGuard, LimitReached> {
         let limits = self.limits();
-        let place = self.take(account, Resource::Requests, count as u64, limits.in_flight)?;
+        let place = self.take(account, AdmittedKind::Requests, count as u64, limits.in_flight)?;
         if let Some(rate) = limits.per_caller {
             let cost = (rate.per / rate.calls.max(1)).saturating_mul(u32::try_from(count).unwrap_or(u32::MAX));
-            account.credit.lock().take(cost.min(rate.per), rate.per).map_err(|retry_after| LimitReached {
+            account.credit.lock().take(cost, rate.per).map_err(|retry_after| LimitReached {
                 is_of_caller: true,
                 message: "too many requests of one caller".to_owned(),
                 retry_after,
@@ -165,32 +165,32 @@ impl Admission {
     }
 
     /// Lets a stream in on which a client listens. It is open until the place is dropped.
-    pub(super) fn admit_stream(&self, account: &Arc<Account>) -> Result<Place, LimitReached> {
-        self.take(account, Resource::Streams, 1, self.limits().streams)
+    pub(super) fn admit_stream(&self, account: &Arc<Account>) -> Result<AdmissionGuard, LimitReached> {
+        self.take(account, AdmittedKind::Streams, 1, self.limits().streams)
     }
 
     fn take(
         &self,
         account: &Arc<Account>,
-        resource: Resource,
+        kind: AdmittedKind,
         amount: u64,
         max: Option<u32>,
-    ) -> Result<Place, LimitReached> {
+    ) -> Result<AdmissionGuard, LimitReached> {
         let max = max.map_or(u64::MAX, u64::from);
         let reached = |is_of_caller, whose| LimitReached {
             is_of_caller,
-            message: format!("too many {} {whose}", resource.as_str()),
+            message: format!("too many {} {whose}", kind.as_str()),
             retry_after: RETRY_AFTER,
         };
-        let own = resource.share(&account.usage);
+        let own = kind.share(&account.usage);
         if !own.try_add(amount, account.caller.max_share(max)) {
             return Err(reached(true, "of one caller"));
         }
-        if !resource.share(&self.total).try_add(amount, max) {
+        if !kind.share(&self.total).try_add(amount, max) {
             own.give_back(amount);
             return Err(reached(false, "at the moment"));
         }
-        Ok(Place { account: account.clone(), total: self.total.clone(), resource, amount })
+        Ok(AdmissionGuard { account: account.clone(), total: self.total.clone(), kind, amount })
     }
 
     fn limits(&self) -> HttpLimits {
@@ -199,7 +199,7 @@ impl Admission {
 }
 
 /// What one client has for itself: an address, of IPv6 the network of 64 bits.
-fn network_of(address: IpAddr) -> IpAddr {
+pub(super) fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
         address => address,

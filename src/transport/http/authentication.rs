@@ -24,7 +24,7 @@ use crate::{
 
 use super::{
     access_guard::AccessDenial,
-    admission::Account,
+    admission::{Account, network_of},
     refusal::RefusalNote,
     response::{RefusedRequest, denied_response, json_response, text_response},
 };
@@ -79,14 +79,19 @@ impl Authentication {
         Authentication { authenticator, own_url }
     }
 
-    /// Who sends a request with these headers, whatever scopes the token has.
-    pub(super) async fn identify(&self, headers: &HeaderMap, catalog: &Catalog) -> Result<Sender, AuthDenial> {
+    /// Who at this address sends a request with these headers, whatever scopes the token has.
+    pub(super) async fn identify(
+        &self,
+        headers: &HeaderMap,
+        address: IpAddr,
+        catalog: &Catalog,
+    ) -> Result<Sender, AuthDenial> {
         let Some(settings) = &catalog.http_settings().auth else { return Ok(Sender::default()) };
         let Some(token) = bearer_token(headers)? else {
             let nobody = Sender { access: AccessControl::Caller(None), ..Sender::default() };
             return if settings.optional { Ok(nobody) } else { Err(AuthDenial::MissingToken(settings.scopes.clone())) };
         };
-        let verified = self.authenticator.verify(token, settings, self.resource(catalog)).await;
+        let verified = self.authenticator.verify(token, settings, self.resource(catalog), network_of(address)).await;
         let verified = verified.map_err(|error| match error {
             AuthError::Invalid(reason) => AuthDenial::InvalidToken(reason),
             AuthError::Unavailable => AuthDenial::IssuerUnavailable,
@@ -238,11 +243,13 @@ impl Sender {
         RequestSource { session, address: self.address, bytes, traceparent: self.traceparent.clone() }
     }
 
-    /// How long to wait before it is asked again whether its token is good; `None` if it has none that ends.
+    /// How long to wait before it is asked again whether its token is good; `None` for one that no issuer can withdraw.
     pub(super) fn recheck_after(&self) -> Option<Duration> {
-        let expires_at = self.expires_at?;
-        let left = expires_at.duration_since(SystemTime::now()).unwrap_or_default();
-        Some(left.min(RECHECK_INTERVAL))
+        let has_issuer = self.access.identity().is_some_and(|identity| !identity.issuer.is_empty());
+        let left = |at: SystemTime| at.duration_since(SystemTime::now()).unwrap_or_default();
+        // An issuer may withdraw also a token that it gave no end.
+        let recheck_after = self.expires_at.map_or(RECHECK_INTERVAL, |at| left(at).min(RECHECK_INTERVAL));
+        has_issuer.then_some(recheck_after)
     }
 }
 

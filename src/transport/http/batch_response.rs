@@ -38,7 +38,7 @@ pub(super) async fn respond_to_batch(
         let message = "batches are only supported in sessions of version 2025-03-26; send each message on its own";
         return Err(RefusedRequest::bad_message(MessageError::invalid_request(None, message)));
     }
-    let session = session.ok_or_else(RefusedRequest::session_not_found)?;
+    let session = session.ok_or(RefusedRequest::SessionNotFound)?;
     let payload = ReceivedPayload::parse(bytes, session.caller()).map_err(RefusedRequest::bad_message)?;
     let place = http_server.admit(sender, payload.request_count())?;
     let Some(mut reader) = session.receive(payload, sender, place).map_err(RefusedRequest::bad_message)? else {

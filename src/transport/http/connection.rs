@@ -120,6 +120,11 @@ impl HttpConnection {
         (!matches!(state.phase, Phase::Response | Phase::MessageResponse)).then_some(state.since)
     }
 
+    /// Whether a message arrives or is answered.
+    pub(super) fn has_message(&self) -> bool {
+        matches!(self.state().phase, Phase::Body | Phase::MessageResponse)
+    }
+
     /// Whether nothing was asked since the peer connected, or a part of a head has arrived.
     fn awaits_head(&self) -> bool {
         self.state().phase == Phase::Head

@@ -26,6 +26,9 @@ const MIN_EVICTION_AGE: Duration = Duration::from_millis(100);
 /// The interval of warnings about the connection limit.
 const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
+/// How often it is looked whether messages are answered, when the server stops.
+const ANSWER_CHECK_INTERVAL: Duration = Duration::from_millis(5);
+
 /// How many connections that wait to be accepted are taken when the server stops.
 const MAX_QUEUED: usize = 128;
 
@@ -103,7 +106,11 @@ impl Connections {
         A: Future<Output = Response> + Send,
     {
         let _ = stream.set_nodelay(true);
-        let (number, connection) = self.wait_for_slot(address).await;
+        let (number, connection) = tokio::select! {
+            biased;
+            slot = self.wait_for_slot(address) => slot,
+            () = stop.cancelled() => return,
+        };
         tokio::spawn(async move {
             let _place = ConnectionSlot { connections: self, number };
             connection::serve(stream, connection, stop, answer).await;
@@ -131,6 +138,10 @@ impl Connections {
     async fn wait_for_slot(&self, address: IpAddr) -> (u64, Arc<HttpConnection>) {
         let limits = self.shared_server.catalog().http_settings().limits;
         let max = descriptor_limit::raise_descriptor_limit(limits.connections);
+        if self.open().connections.len() >= max {
+            let observers = self.shared_server.observers();
+            observers.into_iter().for_each(|all| all.tell(|observer| observer.on_limit(Limit::Connections)));
+        }
         loop {
             let closed = self.connection_closed.notified();
             tokio::pin!(closed);
@@ -155,8 +166,6 @@ impl Connections {
         let mut open = self.open();
         if open.connections.len() >= max {
             open.warn(max);
-            let observers = self.shared_server.observers();
-            observers.into_iter().for_each(|all| all.tell(|observer| observer.on_limit(Limit::Connections)));
             open.evict_longest_waiting()?;
         }
         // Whoever connects is known by the address, until a request says more.
@@ -165,6 +174,13 @@ impl Connections {
         let (number, connection) = (open.last, Arc::new(HttpConnection::new(account.caller(), limits, address)));
         open.connections.insert(number, connection.clone());
         Ok((number, connection))
+    }
+
+    /// Waits until no message arrives or is answered on any of them.
+    pub(super) async fn wait_until_answered(&self) {
+        while self.open().connections.values().any(|connection| connection.has_message()) {
+            tokio::time::sleep(ANSWER_CHECK_INTERVAL).await;
+        }
     }
 
     async fn wait_until_empty(&self) {

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderValue};
 
 use crate::world::Network;
 
@@ -15,10 +15,10 @@ pub(super) fn client_address(peer: IpAddr, headers: &HeaderMap, trusted: &[Netwo
     if !is_trusted(&peer) {
         return peer;
     }
-    let lines: Vec<&str> = headers.get_all(FORWARDED_FOR).iter().map(|line| line.to_str().unwrap_or("?")).collect();
+    let lines: Vec<&[u8]> = headers.get_all(FORWARDED_FOR).iter().map(HeaderValue::as_bytes).collect();
     let mut client = peer;
-    for entry in lines.iter().rev().flat_map(|line| line.rsplit(',')) {
-        let Some(address) = parse_entry(entry.trim()) else { break };
+    for entry in lines.iter().rev().flat_map(|line| line.rsplit(|byte| *byte == b',')) {
+        let Some(address) = std::str::from_utf8(entry).ok().and_then(|entry| parse_entry(entry.trim())) else { break };
         client = address;
         if !is_trusted(&client) {
             break;
@@ -41,7 +41,8 @@ mod tests {
 
     fn client(peer: &str, lines: &[&str]) -> String {
         let trusted = ["127.0.0.1", "10.0.0.0/8", "fd00::/8"].map(|text| Network::parse(text).unwrap());
-        let lines = lines.iter().map(|line| (FORWARDED_FOR.parse().unwrap(), line.parse().unwrap()));
+        let line = |line: &&str| HeaderValue::from_bytes(line.as_bytes()).unwrap();
+        let lines = lines.iter().map(|text| (FORWARDED_FOR.parse().unwrap(), line(text)));
         client_address(peer.parse().unwrap(), &lines.collect(), &trusted).to_string()
     }
 
@@ -57,6 +58,7 @@ mod tests {
             ("127.0.0.1", &["10.0.0.1, 10.0.0.2"], "10.0.0.1"),
             ("127.0.0.1", &["203.0.113.9, unknown, 10.0.0.2"], "10.0.0.2"),
             ("127.0.0.1", &["unknown"], "127.0.0.1"),
+            ("127.0.0.1", &["\u{e9}, 203.0.113.9"], "203.0.113.9"),
             ("127.0.0.1", &[""], "127.0.0.1"),
             ("::ffff:127.0.0.1", &["203.0.113.9:4711"], "203.0.113.9"),
             ("fd00::1", &["[2001:db8::7]:443"], "2001:db8::7"),

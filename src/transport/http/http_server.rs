@@ -1,10 +1,15 @@
 //! What every request meets, in this order: health checks, Host and Origin, the token, and then its method.
 
-use std::{future::pending, sync::Arc, time::Duration};
+use std::{
+    future::pending,
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, Method, StatusCode, header},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     response::Response,
 };
 use futures_util::{StreamExt, stream};
@@ -19,7 +24,7 @@ use super::{
     BoundServer, DevPage,
     accept::Accepted,
     access_guard::AccessGuard,
-    admission::{Admission, Place},
+    admission::{Admission, AdmissionGuard},
     authentication::{AuthDenial, Authentication, RECHECK_INTERVAL, Sender},
     connection::HttpConnection,
     dev_page, event_channel,
@@ -34,6 +39,9 @@ use super::{
     sessions::Sessions,
     sse::{self, SsePaths},
 };
+
+/// Where the tokens of open streams come from when they are checked again: they share the room for that.
+const STREAMS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// What a client of a session is told that names none.
 pub(super) const SESSION_REQUIRED: &str = "Bad Request: Session ID is required";
@@ -62,11 +70,17 @@ impl HttpServer {
     }
 
     /// Who sends a request with these headers: by the token of the manifest, or of the page of `folio dev`, or as `auth` says.
-    pub(super) async fn identify(&self, headers: &HeaderMap, catalog: &Catalog) -> Result<Sender, AuthDenial> {
+    pub(super) async fn identify(
+        &self,
+        headers: &HeaderMap,
+        address: IpAddr,
+        catalog: &Catalog,
+    ) -> Result<Sender, AuthDenial> {
         if self.page.is_none() && catalog.http_settings().auth.is_some() {
-            return self.authentication.identify(headers, catalog).await;
+            return self.authentication.identify(headers, address, catalog).await;
         }
-        let shown = headers.get(header::AUTHORIZATION);
+        let mut shown = headers.get_all(header::AUTHORIZATION).iter();
+        let (shown, None) = (shown.next(), shown.next()) else { return Err(AuthDenial::SharedToken) };
         self.guard.check_token(shown, self.access(catalog)).map_err(|_| AuthDenial::SharedToken)?;
         Ok(Sender::default())
     }
@@ -88,6 +102,7 @@ impl HttpServer {
         let headers = HeaderMap::from_iter(shown);
         let mut catalogs = self.shared_server.subscribe();
         async move {
+            let mut known: Option<AccessControl> = None;
             loop {
                 // What is changed from here on is noticed below.
                 catalogs.mark_unchanged();
@@ -95,12 +110,16 @@ impl HttpServer {
                 if kind == StreamKind::Answer && catalog.http_settings().auth.is_some() {
                     return pending().await;
                 }
-                let identified = self.identify(&headers, &catalog).await;
+                let identified = self.identify(&headers, STREAMS, &catalog).await;
                 let checked = identified.and_then(|sender| {
-                    self.authentication.check_scopes(&sender.access, &catalog).map(|()| sender.recheck_after())
+                    self.authentication.check_scopes(&sender.access, &catalog)?;
+                    let (recheck_after, access) = (sender.recheck_after(), sender.access);
+                    Ok((recheck_after, known.replace(access.clone()).is_none_or(|known| known.grants_as(&access))))
                 });
                 let recheck_after = match checked {
-                    Ok(recheck_after) => recheck_after,
+                    Ok((recheck_after, true)) => recheck_after,
+                    // It grants something else now: the client listens again.
+                    Ok((_, false)) => return,
                     // Nobody says that the token is not good.
                     Err(AuthDenial::IssuerUnavailable) => Some(RECHECK_INTERVAL),
                     Err(_) => return,
@@ -115,7 +134,7 @@ impl HttpServer {
     }
 
     /// Lets requests of one message in that has no id of its own.
-    pub(super) fn admit(&self, sender: &Sender, count: usize) -> Result<Option<Arc<Place>>, RefusedRequest> {
+    pub(super) fn admit(&self, sender: &Sender, count: usize) -> Result<Option<Arc<AdmissionGuard>>, RefusedRequest> {
         if count == 0 {
             return Ok(None);
         }
@@ -191,6 +210,10 @@ pub(super) async fn handle_request(
     };
     let redactors = http_server.shared_server.redactors();
     let mut response = answered.unwrap_or_else(|refused| refused.into_response(redactors));
+    if http_server.stop.is_cancelled() {
+        // So that no proxy sends its next request on a connection that is about to be closed.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     head.tell_of_refusal(&mut response, &http_server.shared_server, &catalog);
     if let Some(origin) = origin {
         add_cors_headers(response.headers_mut(), origin, &catalog.http_settings().caller_headers);
@@ -215,7 +238,7 @@ async fn answer_request(
     if sse.is_none() && page.is_none() && path.trim_end_matches('/') != http_server.path.trim_end_matches('/') {
         return Err(other_path(&http_server.path, path));
     }
-    let sender = match http_server.identify(request.headers(), catalog).await {
+    let sender = match http_server.identify(request.headers(), head.address, catalog).await {
         Ok(sender) => {
             let account = http_server.admission.account(&sender.access, head.address);
             let traceparent = http_server.traceparent(request.headers());
@@ -271,7 +294,7 @@ fn require_session(
     if !headers.contains_key(SESSION_ID_HEADER) {
         return Err(RefusedRequest::text(StatusCode::BAD_REQUEST, SESSION_REQUIRED));
     }
-    http_server.session_of(headers, access).ok_or_else(RefusedRequest::session_not_found)
+    http_server.session_of(headers, access).ok_or(RefusedRequest::SessionNotFound)
 }
 
 /// Opens the stream of what belongs to no request, or one that broke off.

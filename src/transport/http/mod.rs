@@ -210,14 +210,14 @@ impl BoundServer {
         let (shutdown, no_more_requests) = (CancellationToken::new(), CancellationToken::new());
         let http_server = Arc::new(HttpServer::new(&self, shared_server, stop.clone(), shutdown.clone()));
         let connections = Connections::new(shared_server.clone(), http_server.admission.clone());
-        let serving = connections.serve(self.listener, no_more_requests.clone(), {
+        let serving = connections.clone().serve(self.listener, no_more_requests.clone(), {
             let http_server = http_server.clone();
             move |connection, request| handle_request(http_server.clone(), connection, request)
         });
         let sessions = &http_server.sessions;
         let end = async {
             stop.cancelled().await;
-            let drained = drain(shared_server, sessions, &no_more_requests);
+            let drained = drain(shared_server, sessions, &connections, &no_more_requests);
             stop_now.run_until_cancelled(drained).await;
             no_more_requests.cancel();
             let running_tasks = shared_server.running_tasks();
@@ -245,12 +245,22 @@ impl BoundServer {
 
 /// Lets calls end, and then takes no more, as long as the manifest says: a balancer learns late that this server is not ready
 /// any more.
-async fn drain(shared_server: &SharedServer, sessions: &Sessions, no_more_requests: &CancellationToken) {
+async fn drain(
+    shared_server: &SharedServer,
+    sessions: &Sessions,
+    connections: &Connections,
+    no_more_requests: &CancellationToken,
+) {
     let Some(drain) = shared_server.catalog().http_settings().drain else { return };
     shared_server.health().start_draining();
+    tracing::info!(target: "folio::http", "stopping: new requests are taken for {:?} more", drain.delay);
     tokio::time::sleep(drain.delay).await;
     no_more_requests.cancel();
     shared_server.end_listening();
-    let answered = join(shared_server.wait_until_idle(), sessions.wait_until_answered());
+    let answered = async {
+        // What arrives still is no call yet.
+        connections.wait_until_answered().await;
+        join(shared_server.wait_until_idle(), sessions.wait_until_answered()).await;
+    };
     let _ = tokio::time::timeout(drain.timeout, answered).await;
 }

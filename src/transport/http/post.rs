@@ -26,7 +26,7 @@ use crate::{
 
 use super::{
     accept::Accepted,
-    admission::Place,
+    admission::AdmissionGuard,
     authentication::Sender,
     batch_response,
     body::{self, BodyError},
@@ -67,10 +67,10 @@ pub(super) async fn handle_post(
         bytes: bytes.len() as u64,
         place: None,
     };
+    post.admit(&message)?;
     if let Some(refused) = post.refuse_missing_scopes(&message) {
         return Ok(refused);
     }
-    post.admit(&message)?;
     let mut response = match (post.check_version(&message)?, session) {
         (false, _) => post.answer_single(message).await?,
         (true, Some(session)) => post.answer_in_session(message, &session).await?,
@@ -151,7 +151,7 @@ pub(super) struct Post<'a> {
     /// The size of the message.
     pub(super) bytes: u64,
     /// What it has until it is answered.
-    pub(super) place: Option<Arc<Place>>,
+    pub(super) place: Option<Arc<AdmissionGuard>>,
 }
 
 impl Post<'_> {
@@ -185,7 +185,7 @@ impl Post<'_> {
     /// Answers a message of a version with sessions that is in none.
     async fn answer_without_session(self, message: Incoming) -> Result<Response, RefusedRequest> {
         if self.headers.contains_key(SESSION_ID_HEADER) {
-            return Err(RefusedRequest::session_not_found());
+            return Err(RefusedRequest::SessionNotFound);
         }
         match message {
             Incoming::Request(_, ref request) if matches!(**request, ClientRequest::DiscoverRequest(_)) => {
@@ -235,7 +235,7 @@ impl Post<'_> {
             Incoming::Request(id, request) => {
                 if needs_headers {
                     let shared_server = self.http_server.sessions.shared_server();
-                    let schema = |name: &str| shared_server.header_schema(name);
+                    let schema = |name: &str| shared_server.header_schema(name, &self.sender.access);
                     standard_headers::check_request(self.headers, &request, schema)
                         .map_err(|mismatch| header_mismatch(Some(id.clone()), mismatch))?;
                 }
@@ -279,7 +279,8 @@ impl Post<'_> {
             return Err(RefusedRequest::too_many_sessions(Some(id)));
         };
         let payload = ReceivedPayload::new(Incoming::Request(id, request), self.reservation.clone(), self.bytes);
-        let reader = session.receive(payload, &self.sender, self.place.clone()).map_err(RefusedRequest::by_code)?;
+        let received = session.receive(payload, &self.sender, self.place.clone());
+        let reader = received.inspect_err(|_| sessions.end(&session_id)).map_err(RefusedRequest::by_code)?;
         let answer = match reader {
             Some(mut reader) => reader.next().await,
             None => None,

@@ -1,6 +1,6 @@
 //! Tells the log and observers of requests that are refused before their message is answered.
 
-use std::{net::IpAddr, time::Instant};
+use std::{borrow::Cow, net::IpAddr, time::Instant};
 
 use axum::{
     extract::Request,
@@ -25,6 +25,8 @@ const MAX_SHOWN_CHARS: usize = 128;
 #[derive(Debug, Clone)]
 pub(super) struct RefusalNote {
     reason: RefusalReason,
+    /// More of it, in words of folio.
+    detail: Option<Cow<'static, str>>,
     /// Those that the request needs, where its caller lacks any.
     needed_scopes: Vec<String>,
 }
@@ -37,7 +39,11 @@ impl RefusalNote {
             AuthDenial::InsufficientScope(scopes) => (RefusalReason::InsufficientScope, scopes.clone()),
             AuthDenial::IssuerUnavailable => (RefusalReason::IssuerUnavailable, Vec::new()),
         };
-        RefusalNote { reason, needed_scopes }
+        let detail = match denial {
+            AuthDenial::InvalidToken(reason) => Some((*reason).into()),
+            _ => None,
+        };
+        RefusalNote { reason, detail, needed_scopes }
     }
 
     pub(super) fn of_access(denied: &AccessDenial) -> RefusalNote {
@@ -46,20 +52,34 @@ impl RefusalNote {
             AccessDenial::Origin => RefusalReason::Origin,
             AccessDenial::Token => RefusalReason::InvalidToken,
         };
-        RefusalNote { reason, needed_scopes: Vec::new() }
+        RefusalNote { reason, detail: None, needed_scopes: Vec::new() }
+    }
+
+    /// The session is not there, or is of another caller.
+    pub(super) fn of_unknown_session() -> RefusalNote {
+        RefusalNote { reason: RefusalReason::UnknownSession, detail: None, needed_scopes: Vec::new() }
+    }
+
+    /// The same with more words of folio.
+    pub(super) fn with_detail(self, detail: String) -> RefusalNote {
+        RefusalNote { detail: Some(detail.into()), ..self }
     }
 
     /// What a status says by itself.
     pub(super) fn of_status(status: StatusCode) -> Option<RefusalNote> {
         let reason = match status {
-            StatusCode::BAD_REQUEST => RefusalReason::InvalidMessage,
+            StatusCode::BAD_REQUEST
+            | StatusCode::METHOD_NOT_ALLOWED
+            | StatusCode::NOT_ACCEPTABLE
+            | StatusCode::UNSUPPORTED_MEDIA_TYPE
+            | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => RefusalReason::InvalidMessage,
             StatusCode::REQUEST_TIMEOUT => RefusalReason::Timeout,
             StatusCode::PAYLOAD_TOO_LARGE => RefusalReason::TooLarge,
             StatusCode::TOO_MANY_REQUESTS => RefusalReason::RateLimited,
             StatusCode::SERVICE_UNAVAILABLE => RefusalReason::Busy,
             _ => return None,
         };
-        Some(RefusalNote { reason, needed_scopes: Vec::new() })
+        Some(RefusalNote { reason, detail: None, needed_scopes: Vec::new() })
     }
 }
 
@@ -103,7 +123,8 @@ impl RequestHead {
         if logged.contains(&status) {
             let (status, address) = (status.as_u16(), self.address.to_string());
             let of_session = session.map(|session| format!(", session {session:?}")).unwrap_or_default();
-            let line = format!("refused {status} to {address}: {reason}{of_session}");
+            let detail = note.detail.as_ref().map(|detail| format!(" ({detail})")).unwrap_or_default();
+            let line = format!("refused {status} to {address}: {reason}{detail}{of_session}");
             tracing::info!(target: "folio::http", status, reason, address, session, path, "{line}");
         }
         let Some(observers) = shared_server.observers() else { return };
@@ -112,6 +133,7 @@ impl RequestHead {
         let missing_scopes: Vec<String> = note.needed_scopes.into_iter().filter(|scope| !has(scope)).collect();
         let refusal = HttpRefusal {
             reason: note.reason,
+            detail: note.detail.as_deref(),
             status: status.as_u16(),
             http_method: self.method.as_str(),
             path,

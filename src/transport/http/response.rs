@@ -23,6 +23,8 @@ pub(super) enum RefusedRequest {
     Text(StatusCode, Cow<'static, str>),
     /// In the answer to its message.
     Message(StatusCode, MessageError),
+    /// There is no session of this name any more, or it is of another caller.
+    SessionNotFound,
     /// It may be sent again after a while.
     Later(StatusCode, MessageError, Duration),
 }
@@ -54,11 +56,6 @@ impl RefusedRequest {
         RefusedRequest::Later(status, MessageError::busy(id, message), reached.retry_after)
     }
 
-    /// There is no session of this name any more.
-    pub(super) fn session_not_found() -> RefusedRequest {
-        RefusedRequest::text(StatusCode::NOT_FOUND, "Not Found: Session not found")
-    }
-
     /// The session limit is reached.
     pub(super) fn too_many_sessions(id: Option<RequestId>) -> RefusedRequest {
         RefusedRequest::busy(MessageError::busy(id, "too many sessions; try again later"))
@@ -66,8 +63,18 @@ impl RefusedRequest {
 
     /// The response, without secrets, as it may repeat what it is about.
     pub(super) fn into_response(self, redactors: &Redactors) -> Response {
+        let detail = match &self {
+            RefusedRequest::Later(_, error, _) => Some(error.message().to_owned()),
+            _ => None,
+        };
+        let is_unknown_session = matches!(self, RefusedRequest::SessionNotFound);
         let mut response = self.response(redactors);
-        if let Some(note) = RefusalNote::of_status(response.status()) {
+        let note = match is_unknown_session {
+            true => Some(RefusalNote::of_unknown_session()),
+            false => RefusalNote::of_status(response.status()),
+        };
+        if let Some(note) = note {
+            let note = detail.into_iter().fold(note, RefusalNote::with_detail);
             response.extensions_mut().insert(note);
         }
         response
@@ -76,6 +83,7 @@ impl RefusedRequest {
     fn response(self, redactors: &Redactors) -> Response {
         match self {
             RefusedRequest::Text(status, text) => text_response(status, redactors.redact_text(text.into_owned())),
+            RefusedRequest::SessionNotFound => text_response(StatusCode::NOT_FOUND, "Not Found: Session not found"),
             RefusedRequest::Message(status, error) => json_response(status, error.into_message(redactors).json),
             RefusedRequest::Later(status, error, wait) => {
                 let mut response = json_response(status, error.into_message(redactors).json);
@@ -96,9 +104,10 @@ pub(super) fn denied_response(denied: &AccessDenial) -> Response {
 fn response_to_denied(denied: &AccessDenial) -> Response {
     match denied {
         AccessDenial::InvalidHost => text_response(StatusCode::BAD_REQUEST, "missing or invalid `Host`\n"),
-        AccessDenial::Host => {
-            text_response(StatusCode::FORBIDDEN, "unknown `Host`; add it to `allowedHosts` in the manifest\n")
-        }
+        AccessDenial::Host => text_response(
+            StatusCode::FORBIDDEN,
+            "unknown `Host`; name it in `publicUrl` or `allowedHosts` in the manifest\n",
+        ),
         AccessDenial::Origin => {
             text_response(StatusCode::FORBIDDEN, "forbidden `Origin`; add it to `allowedOrigins` in the manifest\n")
         }
@@ -148,7 +157,7 @@ pub(super) fn add_cors_headers(headers: &mut HeaderMap, origin: HeaderValue, cal
     headers.insert(header::VARY, HeaderValue::from_static("Origin"));
     for (name, value) in [
         (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),
-        (header::ACCESS_CONTROL_EXPOSE_HEADERS, "Mcp-Session-Id, WWW-Authenticate"),
+        (header::ACCESS_CONTROL_EXPOSE_HEADERS, "Mcp-Session-Id, Retry-After, WWW-Authenticate"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }

@@ -28,7 +28,7 @@ use crate::{
 };
 
 use super::{
-    admission::Place,
+    admission::AdmissionGuard,
     authentication::Sender,
     event_channel::{EventPayload, EventReader},
     liveness::Liveness,
@@ -184,7 +184,7 @@ impl HttpSession {
         self: &Arc<HttpSession>,
         payload: ReceivedPayload,
         sender: &Sender,
-        place: Option<Arc<Place>>,
+        place: Option<Arc<AdmissionGuard>>,
     ) -> Result<Option<EventReader>, MessageError> {
         let mut state = self.state();
         state.record_activity();

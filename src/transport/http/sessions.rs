@@ -59,8 +59,13 @@ impl Sessions {
     pub(super) fn create(&self, is_single_stream: bool, sender: &Sender) -> Option<(SessionId, Arc<HttpSession>)> {
         let max = self.max_sessions();
         let mut open = self.open();
-        if open.len() >= max {
-            let idle = evictable_session(&open)?;
+        let is_own = |session: &HttpSession| session.owner().is_same_caller(&sender.access);
+        let is_known = sender.access.identity().is_some();
+        let own = open.values().filter(|session| is_known && is_own(session)).count();
+        // Who is known has at most half, and makes room for itself.
+        if open.len() >= max || own >= max.div_ceil(2) {
+            let is_candidate = |session: &HttpSession| own < max.div_ceil(2) || is_own(session);
+            let idle = evictable_session(&open, is_candidate)?;
             if let Some(session) = open.remove(&idle) {
                 session.end();
             }
@@ -153,16 +158,19 @@ const MAX_UNINITIALIZED: usize = 64;
 /// For how long a session must be silent to be evicted for another one.
 const EVICTION_IDLE: Duration = Duration::from_secs(3);
 
-/// The session that may be ended for another one: that has not begun for longest, or else that is idle for longest.
-fn evictable_session(open: &HashMap<SessionId, Arc<HttpSession>>) -> Option<SessionId> {
-    let uninitialized: Vec<_> =
-        open.iter().filter_map(|(id, session)| Some((session.uninitialized_since()?, id))).collect();
+/// The candidate that may be ended for another one: that has not begun for longest, or else that is idle for longest.
+fn evictable_session(
+    open: &HashMap<SessionId, Arc<HttpSession>>,
+    is_candidate: impl Fn(&HttpSession) -> bool,
+) -> Option<SessionId> {
+    let open = || open.iter().filter(|(_, session)| is_candidate(session));
+    let uninitialized: Vec<_> = open().filter_map(|(id, session)| Some((session.uninitialized_since()?, id))).collect();
     let oldest = uninitialized.iter().min_by_key(|(since, _)| *since);
     let overdue = |since: &Instant| since.elapsed() >= INITIALIZE_GRACE || uninitialized.len() > MAX_UNINITIALIZED;
     if let Some((_, id)) = oldest.filter(|(since, _)| overdue(since)) {
         return Some((*id).clone());
     }
-    let idle = open.iter().filter_map(|(id, session)| Some((session.idle_since()?, id)));
+    let idle = open().filter_map(|(id, session)| Some((session.idle_since()?, id)));
     let (_, id) = idle.filter(|(since, _)| since.elapsed() >= EVICTION_IDLE).min_by_key(|(since, _)| *since)?;
     Some(id.clone())
 }
