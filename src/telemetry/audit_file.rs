@@ -17,6 +17,10 @@ use tokio::sync::oneshot;
 const MAX_WAITING_LINES: usize = 8192;
 const MAX_WAITING_BYTES: usize = 64 << 20;
 
+/// How long lines are gathered that nobody waits for, and how many bytes of them are written at once.
+const GATHER_TIME: Duration = Duration::from_millis(20);
+const MAX_BATCH_BYTES: usize = 1 << 20;
+
 /// How long the last lines may take when the server ends.
 pub(super) const END_TIMEOUT: Duration = Duration::from_millis(200);
 
@@ -44,15 +48,15 @@ enum Job {
 }
 
 impl AuditFile {
-    /// Starts to write to the file at a path.
+    /// Starts to write to the file at a path. Where it is required, it must be open, and no line waits for others.
     ///
     /// # Errors
-    /// It must be open and cannot be opened, or there is no thread.
-    pub(super) fn start(path: PathBuf, must_open: bool) -> io::Result<AuditFile> {
+    /// It is required and cannot be opened, or there is no thread.
+    pub(super) fn start(path: PathBuf, is_required: bool) -> io::Result<AuditFile> {
         let mut writer = LineWriter { path, open: None };
         let opened = writer.reopen_if_moved().map(drop);
         if let Err(error) = opened {
-            if must_open {
+            if is_required {
                 return Err(error);
             }
             let path = writer.path.display();
@@ -61,9 +65,10 @@ impl AuditFile {
         let (sender, jobs) = sync_channel(MAX_WAITING_LINES);
         let state = Arc::<WriterState>::default();
         let of_thread = state.clone();
+        let gather = if is_required { Duration::ZERO } else { GATHER_TIME };
         thread::Builder::new()
             .name("folio-audit".to_owned())
-            .spawn(move || write_lines(&mut writer, &jobs, &of_thread))?;
+            .spawn(move || write_lines(&mut writer, &jobs, &of_thread, gather))?;
         Ok(AuditFile { sender, state })
     }
 
@@ -114,30 +119,57 @@ impl Drop for AuditFile {
     }
 }
 
-/// Writes what comes, until nobody can send any more.
-fn write_lines(writer: &mut LineWriter, jobs: &Receiver<Job>, state: &WriterState) {
+/// Lines that are written at once, and who waits for them.
+#[derive(Default)]
+struct Batch {
+    bytes: Vec<u8>,
+    lines: u64,
+    confirms: Vec<oneshot::Sender<bool>>,
+    flushes: Vec<SyncSender<()>>,
+}
+
+impl Batch {
+    fn add(&mut self, job: Job) {
+        match job {
+            Job::Write(line, confirm) => {
+                self.bytes.extend_from_slice(&line);
+                self.lines += 1;
+                self.confirms.extend(confirm);
+            }
+            Job::Flush(done) => self.flushes.push(done),
+        }
+    }
+}
+
+/// Writes what comes, until nobody can send any more. Where nobody waits for a line it gathers them for a moment: to wake for
+/// each would cost as much as a request.
+fn write_lines(writer: &mut LineWriter, jobs: &Receiver<Job>, state: &WriterState, gather: Duration) {
     let mut losses = LossWarnings::default();
     while let Ok(job) = jobs.recv() {
-        let (line, confirm) = match job {
-            Job::Write(line, confirm) => (line, confirm),
-            Job::Flush(done) => {
-                let _ = done.send(());
-                continue;
-            }
-        };
-        let written = writer.write(&line);
-        state.waiting_bytes.fetch_sub(line.len(), Ordering::AcqRel);
+        let mut batch = Batch::default();
+        batch.add(job);
+        if batch.flushes.is_empty() {
+            thread::sleep(gather);
+        }
+        while batch.bytes.len() < MAX_BATCH_BYTES
+            && let Ok(job) = jobs.try_recv()
+        {
+            batch.add(job);
+        }
+        let written = writer.write(&batch.bytes);
+        state.waiting_bytes.fetch_sub(batch.bytes.len(), Ordering::AcqRel);
         if let Err(error) = &written {
             // A line that somebody waits for is not lost: its request is refused.
-            if confirm.is_none() {
-                state.lost.fetch_add(1, Ordering::Relaxed);
-            }
+            state.lost.fetch_add(batch.lines.saturating_sub(batch.confirms.len() as u64), Ordering::Relaxed);
             losses.warn(&format!("cannot write to `{}`: {error}", writer.path.display()));
         } else {
             losses.warn_of_queue(state.lost.load(Ordering::Relaxed));
         }
-        if let Some(confirm) = confirm {
+        for confirm in batch.confirms {
             let _ = confirm.send(written.is_ok());
+        }
+        for done in batch.flushes {
+            let _ = done.send(());
         }
     }
 }
@@ -173,15 +205,15 @@ struct LineWriter {
 }
 
 impl LineWriter {
-    /// Writes a line, whole or not at all.
-    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+    /// Writes lines, whole or not at all.
+    fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         let file = self.reopen_if_moved()?;
-        let written = file.write(line)?;
-        if written == line.len() {
+        let written = file.write(lines)?;
+        if written == lines.len() {
             return Ok(());
         }
         // The disk is full, or a signal came. What is missing follows, or else the beginning goes too.
-        let rest = line.get(written..).unwrap_or_default();
+        let rest = lines.get(written..).unwrap_or_default();
         file.write_all(rest).inspect_err(|_| {
             if let Ok(length) = file.metadata().map(|metadata| metadata.len()) {
                 let _ = file.set_len(length.saturating_sub(written as u64));
