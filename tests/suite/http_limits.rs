@@ -316,7 +316,11 @@ fn address_behind_a_proxy_is_that_of_its_client() {
     assert_eq!([status("203.0.113.9"), status("192.0.2.1, 203.0.113.9, 10.0.0.7")], [200, 200]);
     assert_eq!(status("192.0.2.2, 203.0.113.9"), 429, "what a client writes itself changes nothing");
     assert_eq!(status("203.0.113.10"), 200);
-    let recorded = std::fs::read_to_string(folder.join("audit.jsonl")).unwrap();
+    let mut recorded = String::new();
+    wait_until("a line for each request", || {
+        recorded = std::fs::read_to_string(folder.join("audit.jsonl")).unwrap_or_default();
+        recorded.lines().count() == 4
+    });
     for (address, count) in [("203.0.113.9", 3), ("203.0.113.10", 1), ("192.0.2.1", 0), ("127.0.0.1", 0)] {
         assert_eq!(recorded.matches(&format!("\"address\":\"{address}\"")).count(), count, "{address}: {recorded}");
     }
