@@ -123,7 +123,6 @@ impl Drop for AuditFile {
 #[derive(Default)]
 struct Batch {
     bytes: Vec<u8>,
-    lines: u64,
     confirms: Vec<oneshot::Sender<bool>>,
     flushes: Vec<SyncSender<()>>,
 }
@@ -133,7 +132,6 @@ impl Batch {
         match job {
             Job::Write(line, confirm) => {
                 self.bytes.extend_from_slice(&line);
-                self.lines += 1;
                 self.confirms.extend(confirm);
             }
             Job::Flush(done) => self.flushes.push(done),
@@ -156,17 +154,21 @@ fn write_lines(writer: &mut LineWriter, jobs: &Receiver<Job>, state: &WriterStat
         {
             batch.add(job);
         }
-        let written = writer.write(&batch.bytes);
+        let mut unwritten = 0;
+        for lines in writer.writable_parts(&batch.bytes) {
+            if let Err(error) = writer.write(lines) {
+                unwritten += lines.iter().filter(|byte| **byte == b'\n').count();
+                losses.warn(&format!("cannot write to `{}`: {error}", writer.path.display()));
+            }
+        }
         state.waiting_bytes.fetch_sub(batch.bytes.len(), Ordering::AcqRel);
-        if let Err(error) = &written {
-            // A line that somebody waits for is not lost: its request is refused.
-            state.lost.fetch_add(batch.lines.saturating_sub(batch.confirms.len() as u64), Ordering::Relaxed);
-            losses.warn(&format!("cannot write to `{}`: {error}", writer.path.display()));
-        } else {
+        // A line that somebody waits for is not lost: its request is refused.
+        state.lost.fetch_add(unwritten.saturating_sub(batch.confirms.len()) as u64, Ordering::Relaxed);
+        if unwritten == 0 {
             losses.warn_of_queue(state.lost.load(Ordering::Relaxed));
         }
         for confirm in batch.confirms {
-            let _ = confirm.send(written.is_ok());
+            let _ = confirm.send(unwritten == 0);
         }
         for done in batch.flushes {
             let _ = done.send(());
@@ -205,6 +207,15 @@ struct LineWriter {
 }
 
 impl LineWriter {
+    /// What of these lines is written at once: all of them to a file. A pipe takes no more whole than one line.
+    fn writable_parts<'l>(&self, lines: &'l [u8]) -> Vec<&'l [u8]> {
+        let is_file = |open: &File| open.metadata().is_ok_and(|metadata| metadata.is_file());
+        match self.open.as_ref().is_some_and(is_file) {
+            true => vec![lines],
+            false => lines.split_inclusive(|byte| *byte == b'\n').collect(),
+        }
+    }
+
     /// Writes lines, whole or not at all.
     fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         let file = self.reopen_if_moved()?;
@@ -277,6 +288,24 @@ mod tests {
         assert_eq!(file.lost(), 1);
         assert!(AuditFile::start("/no/such/folder/audit".into(), true).is_err());
         assert!(AuditFile::start("/no/such/folder/audit".into(), false).is_ok());
+    }
+
+    #[test]
+    fn pipe_that_is_full_gets_whole_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, 0o600.into()).unwrap();
+        let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap();
+        let mut reader = OpenOptions::new().read(true).custom_flags(nonblocking).open(&path).unwrap();
+        let file = AuditFile::start(path, false).unwrap();
+        let line = [[b'x'; 99].as_slice(), b"\n"].concat();
+        (0..2_000).for_each(|_| file.write(line.clone()));
+        file.flush(Duration::from_secs(5));
+        let mut read = Vec::new();
+        let _ = std::io::Read::read_to_end(&mut reader, &mut read);
+        assert!(read.chunks(100).all(|chunk| chunk == line), "{} bytes", read.len());
+        assert_eq!(read.len() as u64 / 100 + file.lost(), 2_000);
+        assert!(file.lost() > 0, "it was full");
     }
 
     #[test]

@@ -366,6 +366,9 @@ fn refused_requests_are_logged_counted_and_recorded() {
     assert_eq!(known.post_bytes(&[], &vec![b' '; 5 << 20]).status, 413);
     server.log.wait_for_line(0, |line| line.contains("refused 413 to 127.0.0.1: too_large"));
     audit_line(&path, |line| line["status"] == 413);
+    assert_eq!(known.send("POST", &[("Content-Type", "text/plain"), ("Accept", "application/json")], b"x").status, 415);
+    let recorded = audit_line(&path, |line| line["status"] == 415);
+    assert_eq!(recorded["reason"], "invalid_message");
     assert_eq!(sample(&admin, "folio_auth_refusals_total{reason=\"invalid_token\"}"), 1.0);
     assert_eq!(sample(&admin, "folio_auth_refusals_total{reason=\"unknown_host\"}"), 1.0);
     assert_eq!(sample(&admin, "folio_limits_hit_total{limit=\"size\"}"), 1.0);

@@ -149,10 +149,10 @@ impl Admission {
         account
     }
 
-    /// Lets so many requests of one message in. They are in flight until the place is dropped.
+    /// Lets so many requests of one message in. They are in flight until the guard is dropped.
     pub(super) fn admit_requests(&self, account: &Arc<Account>, count: usize) -> Result<AdmissionGuard, LimitReached> {
         let limits = self.limits();
-        let place = self.take(account, AdmittedKind::Requests, count as u64, limits.in_flight)?;
+        let guard = self.take(account, AdmittedKind::Requests, count as u64, limits.in_flight)?;
         if let Some(rate) = limits.per_caller {
             let cost = (rate.per / rate.calls.max(1)).saturating_mul(u32::try_from(count).unwrap_or(u32::MAX));
             account.credit.lock().take(cost, rate.per).map_err(|retry_after| LimitReached {
@@ -161,10 +161,10 @@ impl Admission {
                 retry_after,
             })?;
         }
-        Ok(place)
+        Ok(guard)
     }
 
-    /// Lets a stream in on which a client listens. It is open until the place is dropped.
+    /// Lets a stream in on which a client listens. It is open until the guard is dropped.
     pub(super) fn admit_stream(&self, account: &Arc<Account>) -> Result<AdmissionGuard, LimitReached> {
         self.take(account, AdmittedKind::Streams, 1, self.limits().streams)
     }

@@ -40,8 +40,8 @@ pub(super) async fn respond_to_batch(
     }
     let session = session.ok_or(RefusedRequest::SessionNotFound)?;
     let payload = ReceivedPayload::parse(bytes, session.caller()).map_err(RefusedRequest::bad_message)?;
-    let place = http_server.admit(sender, payload.request_count())?;
-    let Some(mut reader) = session.receive(payload, sender, place).map_err(RefusedRequest::bad_message)? else {
+    let guard = http_server.admit(sender, payload.request_count())?;
+    let Some(mut reader) = session.receive(payload, sender, guard).map_err(RefusedRequest::bad_message)? else {
         return Ok(text_response(StatusCode::ACCEPTED, ""));
     };
     if !accepted.event_stream {

@@ -138,9 +138,9 @@ impl HttpServer {
         if count == 0 {
             return Ok(None);
         }
-        let place = self.admission.admit_requests(&sender.account, count);
-        let place = place.map_err(|reached| RefusedRequest::limit_reached(None, reached))?;
-        Ok(Some(Arc::new(place)))
+        let guard = self.admission.admit_requests(&sender.account, count);
+        let guard = guard.map_err(|reached| RefusedRequest::limit_reached(None, reached))?;
+        Ok(Some(Arc::new(guard)))
     }
 
     /// The session that a request of this caller names, if it lives and is its own.
@@ -304,8 +304,8 @@ fn open_stream(
     sender: &Sender,
 ) -> Result<Response, RefusedRequest> {
     let session = require_session(http_server, headers, &sender.access)?;
-    let place = http_server.admission.admit_stream(&sender.account);
-    let place = place.map_err(|reached| RefusedRequest::limit_reached(None, reached))?;
+    let guard = http_server.admission.admit_stream(&sender.account);
+    let guard = guard.map_err(|reached| RefusedRequest::limit_reached(None, reached))?;
     let last_event = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let reader = match last_event {
         Some(id) => event_channel::parse_event_id(id).and_then(|(channel, after)| session.resume(channel, after)),
@@ -316,7 +316,7 @@ fn open_stream(
         return Ok(event_stream::event_stream_response(stream::empty(), http_server, headers, StreamKind::Answer));
     };
     let events = event_stream::read_session_events(reader, session.version()).map(move |event| {
-        let _held_until_the_end = &place;
+        let _held_until_the_end = &guard;
         event
     });
     Ok(event_stream::event_stream_response(events, http_server, headers, StreamKind::Listening))

@@ -65,7 +65,7 @@ pub(super) async fn handle_post(
         sender,
         reservation: reservation.clone(),
         bytes: bytes.len() as u64,
-        place: None,
+        guard: None,
     };
     post.admit(&message)?;
     if let Some(refused) = post.refuse_missing_scopes(&message) {
@@ -150,8 +150,8 @@ pub(super) struct Post<'a> {
     pub(super) reservation: Arc<Reservation>,
     /// The size of the message.
     pub(super) bytes: u64,
-    /// What it has until it is answered.
-    pub(super) place: Option<Arc<AdmissionGuard>>,
+    /// Counts it until it is answered.
+    pub(super) guard: Option<Arc<AdmissionGuard>>,
 }
 
 impl Post<'_> {
@@ -169,7 +169,7 @@ impl Post<'_> {
         Some(response)
     }
 
-    /// Takes a place for what is answered: a stream for a client that listens.
+    /// Counts what is answered until then: a stream for a client that listens.
     fn admit(&mut self, message: &Incoming) -> Result<(), RefusedRequest> {
         let Incoming::Request(id, request) = message else { return Ok(()) };
         let (admission, account) = (&self.http_server.admission, &self.sender.account);
@@ -177,8 +177,8 @@ impl Post<'_> {
             ClientRequest::SubscriptionsListenRequest(_) => admission.admit_stream(account),
             _ => admission.admit_requests(account, 1),
         };
-        let place = admitted.map_err(|reached| RefusedRequest::limit_reached(Some(id.clone()), reached))?;
-        self.place = Some(Arc::new(place));
+        let guard = admitted.map_err(|reached| RefusedRequest::limit_reached(Some(id.clone()), reached))?;
+        self.guard = Some(Arc::new(guard));
         Ok(())
     }
 
@@ -261,7 +261,7 @@ impl Post<'_> {
         session: &Arc<HttpSession>,
     ) -> Result<Response, RefusedRequest> {
         let payload = ReceivedPayload::new(message, self.reservation.clone(), self.bytes);
-        let received = session.receive(payload, &self.sender, self.place);
+        let received = session.receive(payload, &self.sender, self.guard);
         let Some(reader) = received.map_err(RefusedRequest::by_code)? else {
             return Ok(text_response(StatusCode::ACCEPTED, ""));
         };
@@ -279,7 +279,7 @@ impl Post<'_> {
             return Err(RefusedRequest::too_many_sessions(Some(id)));
         };
         let payload = ReceivedPayload::new(Incoming::Request(id, request), self.reservation.clone(), self.bytes);
-        let received = session.receive(payload, &self.sender, self.place.clone());
+        let received = session.receive(payload, &self.sender, self.guard.clone());
         let reader = received.inspect_err(|_| sessions.end(&session_id)).map_err(RefusedRequest::by_code)?;
         let answer = match reader {
             Some(mut reader) => reader.next().await,

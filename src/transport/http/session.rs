@@ -175,7 +175,7 @@ impl HttpSession {
         true
     }
 
-    /// Takes what a client has sent, a message or a batch, whose requests have this place until they are answered. Returns the
+    /// Takes what a client has sent, a message or a batch, whose requests hold this guard until they are answered. Returns the
     /// stream with the answers, where they have one of their own.
     ///
     /// # Errors
@@ -184,7 +184,7 @@ impl HttpSession {
         self: &Arc<HttpSession>,
         payload: ReceivedPayload,
         sender: &Sender,
-        place: Option<Arc<AdmissionGuard>>,
+        guard: Option<Arc<AdmissionGuard>>,
     ) -> Result<Option<EventReader>, MessageError> {
         let mut state = self.state();
         state.record_activity();
@@ -219,9 +219,9 @@ impl HttpSession {
                     let source = sender.source(Some(self.id.clone()), request.source.bytes);
                     let (access, secrets) = (sender.access.clone(), sender.secrets.clone());
                     let request = IncomingRequest { access, secrets, source, ..request };
-                    let place = place.clone();
+                    let guard = guard.clone();
                     self.handler.begin(request, move |answer| {
-                        drop(place);
+                        drop(guard);
                         session.answer(answer, reservation);
                     });
                 }

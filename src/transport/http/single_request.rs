@@ -41,9 +41,9 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
         source: post.sender.source(None, post.bytes),
         secrets: post.sender.secrets.clone(),
     };
-    let place = post.place.clone();
+    let admitted = post.guard.clone();
     handler.begin(incoming, move |answer| {
-        drop(place);
+        drop(admitted);
         if let Err(full) = sender.try_send(answer) {
             tokio::spawn(async move { sender.send(full.into_inner()).await });
         }

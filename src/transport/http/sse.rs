@@ -73,8 +73,8 @@ fn open_stream(
     headers: &HeaderMap,
     sender: &Sender,
 ) -> Result<Response, RefusedRequest> {
-    let place = http_server.admission.admit_stream(&sender.account);
-    let place = place.map_err(|reached| RefusedRequest::limit_reached(None, reached))?;
+    let admitted = http_server.admission.admit_stream(&sender.account);
+    let admitted = admitted.map_err(|reached| RefusedRequest::limit_reached(None, reached))?;
     let created = http_server.sessions.create(true, sender);
     let (id, session) = created.ok_or_else(|| RefusedRequest::too_many_sessions(None))?;
     let guard = SessionGuard { sessions: http_server.sessions.clone(), id: id.clone() };
@@ -82,7 +82,7 @@ fn open_stream(
     let prefix = forwarded_prefix(headers);
     let endpoint = format!("event: endpoint\ndata: {prefix}{}?sessionId={id}\n\n", paths.messages);
     let events = event_stream::read_events(reader).map(move |event| {
-        let _end_with_the_stream = (&guard, &place);
+        let _end_with_the_stream = (&guard, &admitted);
         event
     });
     let events = stream::iter([Bytes::from(endpoint)]).chain(events);
@@ -126,8 +126,8 @@ async fn handle_post(
     let (bytes, _reservation) = read_admitted(body, connection, session.caller()).await?;
     // The sender gets the error of an invalid message.
     let payload = ReceivedPayload::parse(&bytes, session.caller()).map_err(RefusedRequest::bad_message)?;
-    let place = http_server.admit(sender, payload.request_count())?;
-    session.receive(payload, sender, place).map_err(RefusedRequest::bad_message)?;
+    let admitted = http_server.admit(sender, payload.request_count())?;
+    session.receive(payload, sender, admitted).map_err(RefusedRequest::bad_message)?;
     Ok(text_response(StatusCode::ACCEPTED, "Accepted"))
 }
 
