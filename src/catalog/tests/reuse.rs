@@ -1,6 +1,6 @@
 //! A catalog that is built after another one is the same as one that is built from nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{StubWorld, block_on, environment};
 use crate::catalog::{BuildOutcome, Catalog, ReadFiles, UnacceptedCatalog, build, read_packs};
-use crate::compile::FileBuffers;
+use crate::compile::{FileBuffers, LoadDependencies};
 use crate::diagnostic::render_lines;
 use crate::files::Folder;
 use crate::load::{CommandOutputs, EnvSource, LoadedPacks, ManifestLocation, load_manifests};
@@ -129,7 +129,10 @@ impl Written {
 /// All that an author and a client see of a load.
 pub(super) fn describe(built: &BuildOutcome) -> String {
     let mut text = render_lines(&built.report);
-    let _ = writeln!(text, "{:?}", built.dependencies);
+    let LoadDependencies { files, folders, workspace } = &built.dependencies;
+    // A set: files that are taken from the earlier load come before what others read.
+    let files: BTreeSet<_> = files.iter().collect();
+    let _ = writeln!(text, "{files:?}{folders:?}{workspace:?}");
     let Some(UnacceptedCatalog(catalog)) = &built.catalog else { return text };
     let lists = catalog.lists();
     let _ = writeln!(text, "{}", json!([lists.prompts, lists.resources, lists.tools]));
