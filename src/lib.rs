@@ -44,6 +44,7 @@ mod schema;
 mod value_types;
 mod compile;
 mod redact;
+mod store;
 mod world;
 mod action;
 mod manifest;

@@ -1,7 +1,7 @@
 //! `log`: sends a log message to the client.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, LogNotification, StepContext};
 use crate::compile::{Compiler, Exposure, JsonTemplate, ShellVariableContext};
@@ -32,7 +32,7 @@ pub struct LogMessage {
 }
 
 /// A severity of RFC 5424.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
     /// For debugging.

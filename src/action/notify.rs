@@ -1,7 +1,7 @@
 //! `notify`: notifies clients of a change.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     ActionError, ActionKind, ActionNode, ActionOutcome, ChangeNotification, ClientUse, EntryReference, StepContext,
@@ -25,7 +25,7 @@ yaml_kind_enum! {
 }
 
 /// A kind of list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ListKind {
     /// The list of tools.

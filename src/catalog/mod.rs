@@ -36,6 +36,7 @@ use crate::budget::Reservation;
 use crate::diagnostic::{nearest, truncate};
 use crate::identity::{AccessControl, CallerSecrets};
 use crate::redact::Redactor;
+use crate::store::Store;
 use crate::template::{Template, UriSlot};
 use crate::world::{RedactingWorld, TracePropagation, World};
 
@@ -59,7 +60,7 @@ pub use settings::http_access::{HttpAccess, TokenDigest, normalize_origin};
 pub use settings::http_auth::{AuthSettings, IntrospectionSettings, IssuerSettings};
 pub use settings::http_limits::HttpLimits;
 pub use settings::http_settings::HttpSettings;
-pub use settings::operation_settings::{AuditSettings, OperationSettings};
+pub use settings::operation_settings::{AuditSettings, OperationSettings, StoreSettings};
 pub use settings::server_limits::ServerLimits;
 pub use tool::call_limit::format_wait;
 pub(crate) use tool::mcp_header::has_mcp_headers;
@@ -287,8 +288,10 @@ impl Catalog {
         cancel: CancellationToken,
         world: &Arc<dyn World>,
         memory: Arc<Reservation>,
+        store: &Arc<dyn Store>,
     ) -> CallContext {
-        let call = CallContext::new(cancel, RedactingWorld::wrap(&self.redactor, world), memory);
+        let world = RedactingWorld::wrap(&self.redactor, world);
+        let call = CallContext::new(cancel, world, memory, store.clone());
         CallContext { access: self.settings.access.clone(), ..call }
     }
 

@@ -27,6 +27,7 @@ use crate::action::CallContext;
 use crate::diagnostic::render_lines;
 use crate::files::Folder;
 use crate::load::{EnvSource, ManifestLocation, load};
+use crate::store::{MemoryStore, Store};
 use crate::world::{
     CapturedBytes, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, RealWorld, RequestBody, ResponseSource,
     World, WorldError,
@@ -36,6 +37,7 @@ use crate::world::{
 struct CatalogFixture {
     catalog: Catalog,
     world: Arc<dyn World>,
+    store: Arc<dyn Store>,
     _folder: TempDir,
 }
 
@@ -73,11 +75,16 @@ impl CatalogFixture {
         }
         let built = build(load(&ManifestLocation::resolve(folder.path()).unwrap(), &environment(variables)));
         let report = render_lines(&built.report);
-        CatalogFixture { catalog: built.catalog.expect(&report).0, world: Arc::new(RealWorld::new()), _folder: folder }
+        CatalogFixture {
+            catalog: built.catalog.expect(&report).0,
+            world: Arc::new(RealWorld::new()),
+            store: Arc::new(MemoryStore::default()),
+            _folder: folder,
+        }
     }
 
     fn call_context(&self) -> CallContext {
-        self.catalog.call_context(CancellationToken::new(), &self.world, Arc::default())
+        self.catalog.call_context(CancellationToken::new(), &self.world, Arc::default(), &self.store)
     }
 
     fn call(&self, tool: &str, arguments: Value) -> ToolResult {

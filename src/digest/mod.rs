@@ -31,6 +31,11 @@ impl Digest {
         self.0.finalize().into()
     }
 
+    /// Its first 128 bits.
+    pub fn finish_u128(self) -> u128 {
+        self.finish().first_chunk().map_or(0, |first| u128::from_be_bytes(*first))
+    }
+
     /// Its first 64 bits.
     pub fn finish_u64(self) -> u64 {
         self.finish().first_chunk().map_or(0, |first| u64::from_be_bytes(*first))

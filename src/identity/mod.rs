@@ -27,6 +27,11 @@ impl AccessControl {
         }
     }
 
+    /// The issuer and the id of who it is, if that is known.
+    pub fn caller_key(&self) -> Option<(String, String)> {
+        self.identity().map(|identity| (identity.issuer.clone(), identity.id.clone()))
+    }
+
     /// Whether both have the same scopes and roles.
     pub fn grants_as(&self, other: &AccessControl) -> bool {
         let granted = |access: &AccessControl| {

@@ -34,6 +34,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("scopes", "scopes: [read]"),
     ("set", "set: { total: \"{{count}}\" }"),
     ("skills", "skills: { dir: skills }"),
+    ("store", "store: { redis: \"{{env.REDIS_URL}}\" }"),
     ("telemetry", "telemetry: otlp"),
     ("tests", "tests: { greets: { prompt: greet, expect: { contains: hello } } }"),
     ("tests.*", "greets: { prompt: greet, expect: { contains: hello } }"),

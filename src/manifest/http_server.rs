@@ -7,7 +7,7 @@ use super::http_auth::HttpAuth;
 use crate::value_types::Duration;
 use crate::yaml::Spanned;
 
-/// How the server listens over HTTP. Edits take effect on reload, except for `listen`, `path` and `sse`.
+/// How the server listens over HTTP. Edits take effect on reload, except for `listen`, `path`, `sse` and `sessions`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Http {
@@ -41,6 +41,8 @@ pub struct Http {
     /// Whether to serve HTTP+SSE of 2024-11-05 too, for old clients, at `sse` and `messages` next to `path`. A change needs
     /// a restart.
     pub sse: Option<bool>,
+    /// Where the sessions of clients up to 2025-11-25 are: `memory` by default, `none` or `store`. A change needs a restart.
+    pub sessions: Option<Spanned<SessionHome>>,
     /// The maximum number of sessions.
     #[schemars(with = "Option<u32>", range(min = 1))]
     pub max_sessions: Option<Spanned<u32>>,
@@ -55,6 +57,20 @@ pub struct Http {
     /// Limits of connections, requests and streams: `{ connections: 256, perCaller: { calls: 600, per: 1m } }`. A change applies
     /// to what is new.
     pub limits: Option<HttpLimits>,
+}
+
+/// Where the sessions of clients up to 2025-11-25 are. Requests of 2026-07-28 have none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionHome {
+    /// In the process that began them: a balancer must send all requests of a session there.
+    #[default]
+    Memory,
+    /// Nowhere: each request stands for itself, so any replica answers it. What needs a session is not declared: subscriptions,
+    /// change notices, log messages, and questions to clients.
+    None,
+    /// In the `store`: any replica answers each request, and another one goes on when one ends.
+    Store,
 }
 
 /// How calls end when the server is stopped by SIGTERM: readiness fails immediately, no new requests are

@@ -37,10 +37,10 @@ pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBod
 pub use correction::{correct_entries, correct_prompt};
 pub use examples::example_of;
 pub use http_auth::{ClaimPaths, HttpAuth, Introspection, IssuerSpec, Issuers};
-pub use http_server::Http;
+pub use http_server::{Http, SessionHome};
 pub use language_reference::reference;
 pub use mock::{MOCKED_ACTIONS, Mock, MockError, ProgramMock, ResponseMock};
-pub use operation::{Admin, Audit, AuditLevel, Telemetry};
+pub use operation::{Admin, Audit, AuditLevel, Store, Telemetry};
 pub use prompt::{Message, Prompt, SYSTEM_ROLE, SYSTEM_ROLE_HELP};
 pub use resource::Resource;
 pub use schema::{SCHEMA, generate_schema};
@@ -100,6 +100,9 @@ pub struct Manifest {
     /// Sends a span for each request to a collector of OpenTelemetry: `otlp`. The variables `OTEL_*` of the environment say
     /// where, and count only then. A change needs a restart.
     pub telemetry: Option<Telemetry>,
+    /// What the replicas of this server share, in Redis or Valkey: `{ redis: "{{env.REDIS_URL}}" }`. Without it a server is one
+    /// process.
+    pub store: Option<Spanned<Store>>,
     /// Tests of the entries, by name: `{ greets: { prompt: greet, expect: { contains: hello } } }`.
     #[schemars(with = "IndexMap<String, Test>")]
     pub tests: NamedMap<Spanned<Test>>,

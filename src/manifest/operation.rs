@@ -1,4 +1,4 @@
-//! `admin`, `audit` and `telemetry`: what an operator sees of a running server.
+//! `admin`, `audit`, `telemetry` and `store`: what an operator sees of a running server, and what its replicas share.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -28,6 +28,20 @@ pub struct Audit {
     /// Whether each request must be recorded before it runs; requests that cannot be recorded are refused. Without it
     /// lines that cannot be written are lost, and counted.
     pub required: bool,
+}
+
+/// What the replicas of a server share: opened questions, rate limits, tasks and change notices, so that any replica can answer any
+/// request. All replicas need the same state key. A change needs a restart.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Store {
+    /// The URL of Redis 7 or Valkey: exactly one `{{env.NAME}}`, or one without a password such as `redis://127.0.0.1:6379/0`.
+    /// `rediss://` uses TLS, `redis-sentinel://host1,host2/0#mymaster` asks Sentinels for the master.
+    #[schemars(with = "String", extend("x-required" = true))]
+    pub redis: Option<Spanned<String>>,
+    /// What its keys begin with. The default is the name of the server. Servers with different manifests need different
+    /// prefixes.
+    pub prefix: Option<Spanned<String>>,
 }
 
 /// How spans of requests are sent.

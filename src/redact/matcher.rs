@@ -36,13 +36,13 @@ impl SecretMatcher {
     }
 
     pub(super) fn is_match(&self, text: &[u8]) -> bool {
-        self.texts.is_match(text) || self.binary.is_match(&unbroken(text).map(|(_, byte)| byte).collect::<Vec<u8>>())
+        self.texts.is_match(text) || self.binary.is_match(&join_unbroken(text))
     }
 
     /// The ranges of secrets, sorted and disjoint. What may be the beginning of a secret at an interrupted end is one.
     pub(super) fn find(&self, text: &[u8], end: InputEnd) -> Vec<Range<usize>> {
         let mut found = self.texts.find(text, end);
-        let joined: Vec<u8> = unbroken(text).map(|(_, byte)| byte).collect();
+        let joined = join_unbroken(text);
         let (mut positions, mut passed) = (unbroken(text).map(|(at, _)| at), 0);
         for range in disjoint(self.binary.find(&joined, end)) {
             let mut place = positions.by_ref().skip(range.start - passed).take(range.len());
@@ -68,6 +68,20 @@ fn unbroken(text: &[u8]) -> impl Iterator<Item = (usize, u8)> {
         before = *byte;
         !is_break
     })
+}
+
+/// The bytes alone, for every message is searched: pieces between breaks are copied as a whole.
+fn join_unbroken(text: &[u8]) -> Vec<u8> {
+    let mut joined = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b':' | b'\\')) {
+        let (piece, broken) = rest.split_at(at);
+        joined.extend_from_slice(piece);
+        let is_escape = matches!(broken, [b'\\', b'n' | b'r' | b't', ..]);
+        rest = broken.get(1 + usize::from(is_escape)..).unwrap_or_default();
+    }
+    joined.extend_from_slice(rest);
+    joined
 }
 
 /// Ranges in order; those that overlap are one.

@@ -28,7 +28,7 @@ impl SharedServer {
             return Ok(());
         }
         let catalog = self.catalog();
-        let call = catalog.call_context(CancellationToken::new(), &self.world(), reservation.clone());
+        let call = catalog.call_context(CancellationToken::new(), &self.world(), reservation.clone(), self.store());
         let call = CallContext { access: access.clone(), ..call };
         let checked = match request {
             R::CallToolRequest(message) => {

@@ -166,7 +166,7 @@ impl ConnectionHandler {
         if let Some(session) = self.session.negotiated().filter(|_| !request.version.is_sessionless()) {
             return session.bridged_lists;
         }
-        let client = request.client_info().map(|info| info.name).unwrap_or_default();
+        let client = request.client_name().unwrap_or_default().name;
         let experimental = request.client_capabilities().and_then(|capabilities| capabilities.experimental);
         lists_for(&client, experimental.as_ref(), &request.snapshot)
     }

@@ -4,7 +4,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use rmcp::model::Implementation;
 use tracing::Level;
 
 use crate::catalog::{
@@ -14,6 +13,7 @@ use crate::catalog::{
 };
 use crate::diagnostic::truncate;
 use crate::redact::Redactor;
+use crate::telemetry::ClientName;
 
 use super::request::{McpRequest, RequestSource};
 
@@ -73,12 +73,12 @@ pub(crate) struct SentBy {
 
 impl SentBy {
     pub(crate) fn new(request: &McpRequest) -> SentBy {
-        let label = |info: Implementation| {
-            let label = format!("{} {}", info.name, info.version);
+        let label = |client: ClientName| {
+            let label = format!("{} {}", client.name, client.version);
             truncate(label.trim(), MAX_CLIENT_CHARS).into_owned()
         };
         let RequestSource { session, address, .. } = request.source.clone();
-        SentBy { client: request.client_info().map(label), session, address }
+        SentBy { client: request.client_name().map(label), session, address }
     }
 }
 

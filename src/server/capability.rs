@@ -141,6 +141,16 @@ pub(crate) fn server_config(
     config
 }
 
+/// Takes back what needs a session: change notices, subscriptions and log messages.
+pub(crate) fn remove_session_capabilities(capabilities: &mut ServerCapabilities) {
+    capabilities.logging = None;
+    capabilities.tools.iter_mut().for_each(|tools| tools.list_changed = None);
+    capabilities.prompts.iter_mut().for_each(|prompts| prompts.list_changed = None);
+    if let Some(resources) = &mut capabilities.resources {
+        (resources.list_changed, resources.subscribe) = (None, None);
+    }
+}
+
 pub(crate) fn implementation(server: &listing::ServerInfo) -> Implementation {
     let mut implementation = Implementation::new(server.name.clone(), server.version.clone());
     implementation.title = server.title.clone();

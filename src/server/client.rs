@@ -259,7 +259,11 @@ impl RequestClient {
 
     /// The least grave messages that the client wants, if any: 2026-07-28 says it by the request, before the session.
     fn min_log_level(&self) -> Option<LogLevel> {
-        if self.version.is_sessionless() { self.level } else { Some(self.session.log_level()) }
+        if self.version.is_sessionless() {
+            return self.level;
+        }
+        let is_lasting = self.session.negotiated().is_some_and(|session| session.is_lasting);
+        is_lasting.then(|| self.session.log_level())
     }
 }
 

@@ -122,10 +122,12 @@ impl ConnectionHandler {
             }
             _ => error,
         });
+        let is_unavailable = outcome.is_err() && request.end_note.is_unavailable();
         observed.iter_mut().for_each(|observed| observed.end(&outcome, &request));
         let McpRequest { id, reservation, secrets, redactor, .. } = request;
         let answer = match outcome {
             Ok(result) => OutgoingMessage::result(id.clone(), &result),
+            Err(error) if is_unavailable => OutgoingMessage::unavailable(id.clone(), &error),
             Err(error) => OutgoingMessage::error(Some(id.clone()), &error),
         };
         let answer = if secrets.is_empty() { answer } else { answer.redact_with(&redactor) };
@@ -140,6 +142,7 @@ impl ConnectionHandler {
     /// Refuses a request whose method its version does not have, or for which not all is declared.
     fn admit(&self, message: &ClientRequest, request: &McpRequest) -> Result<(), ErrorData> {
         check_version(message, request)?;
+        self.check_session(message.method())?;
         let Some(method) = Method::find(message.method()) else { return Ok(()) };
         if method.is_about_entries() {
             // Over HTTP that is told by the status before.
@@ -166,8 +169,7 @@ impl ConnectionHandler {
             R::DiscoverRequest(_) => self.discover(request),
             R::PingRequest(_) => Ok(empty(())),
             R::SetLevelRequest(message) => {
-                log_level::set_level(self, &message.params);
-                Ok(empty(()))
+                Box::pin(log_level::set_level(self, &message.params, request)).await.map(empty)
             }
             R::ListToolsRequest(message) => list(List::Tools, &message.params),
             R::ListPromptsRequest(message) => list(List::Prompts, &message.params),
@@ -178,16 +180,24 @@ impl ConnectionHandler {
             R::GetPromptRequest(message) => Box::pin(prompts::get(self, message.params, request)).await,
             R::ReadResourceRequest(message) => Box::pin(resources::read(self, message.params, request)).await,
             R::CompleteRequest(message) => Box::pin(completion::complete(self, message.params, request)).await,
-            R::SubscribeRequest(message) => subscription::subscribe(self, message.params.uri, request).map(empty),
-            R::UnsubscribeRequest(message) => subscription::unsubscribe(self, &message.params.uri, request).map(empty),
+            R::SubscribeRequest(message) => {
+                Box::pin(subscription::subscribe(self, message.params.uri, request)).await.map(empty)
+            }
+            R::UnsubscribeRequest(message) => {
+                Box::pin(subscription::unsubscribe(self, message.params.uri, request)).await.map(empty)
+            }
             R::SubscriptionsListenRequest(message) => {
                 Box::pin(subscription::listen(self, message.params.notifications, request)).await
             }
             R::GetSkillRequest(message) => skills::get(&message.params.uri, request),
             R::ReadResourceDirectoryRequest(message) => skills::read_directory(&message.params, request),
-            R::GetTaskRequest(message) => tasks::get(self, &message.params, request),
-            R::UpdateTaskRequest(message) => tasks::update(self, message.params, request).map(acknowledged),
-            R::CancelTaskRequest(message) => tasks::cancel(self, &message.params, request).map(acknowledged),
+            R::GetTaskRequest(message) => Box::pin(tasks::get(self, &message.params, request)).await,
+            R::UpdateTaskRequest(message) => {
+                Box::pin(tasks::update(self, message.params, request)).await.map(acknowledged)
+            }
+            R::CancelTaskRequest(message) => {
+                Box::pin(tasks::cancel(self, &message.params, request)).await.map(acknowledged)
+            }
             R::CustomRequest(message) => Err(untyped_request::explain(&message.method, message.params.as_ref())),
             other => Err(error::unknown_method(other.method())),
         }

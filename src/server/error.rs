@@ -78,6 +78,18 @@ pub(crate) fn not_recorded() -> ErrorData {
     ErrorData::internal_error("the request cannot be recorded, and is not done; try again later", None)
 }
 
+/// A request that needs what replicas share, which is away.
+pub(crate) fn store_is_away() -> ErrorData {
+    let message = "the store that replicas share is away: the request was not done; try again later";
+    ErrorData::internal_error(message, Some(json!({ "retryAfterMs": 1000 })))
+}
+
+/// A method that needs a session, where requests stand for themselves.
+pub(crate) fn needs_session(method: &str) -> ErrorData {
+    let message = format!("`{method}` needs a session, and this server keeps none (`http.sessions: none`)");
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
+}
+
 pub(crate) fn unknown_method(method: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{}`", truncate(method, 64)), None)
 }

@@ -1,14 +1,21 @@
 //! `logging/setLevel` of sessions; in 2026-07-28 each request has its own level.
 
-use rmcp::model::{LoggingLevel, SetLevelRequestParams};
+use rmcp::model::{ErrorData, LoggingLevel, SetLevelRequestParams};
 
 use crate::action::LogLevel;
 
-use super::ConnectionHandler;
+use super::{ConnectionHandler, request::McpRequest, session_record::SessionChange};
 
 /// Sets the least grave messages that a session wants.
-pub(crate) fn set_level(server: &ConnectionHandler, params: &SetLevelRequestParams) {
-    server.session.set_log_level(level_from_protocol(params.level));
+pub(crate) async fn set_level(
+    server: &ConnectionHandler,
+    params: &SetLevelRequestParams,
+    request: &McpRequest,
+) -> Result<(), ErrorData> {
+    let level = level_from_protocol(params.level);
+    server.keep_session_change(SessionChange::Level(level), request).await?;
+    server.session.set_log_level(level);
+    Ok(())
 }
 
 /// The levels by which the protocol's and ours correspond.

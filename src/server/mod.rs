@@ -32,10 +32,13 @@ mod question;
 mod resources;
 mod snapshot;
 mod session;
+mod session_record;
 mod skills;
+mod replicas;
 mod request_state;
 mod output_shape;
 mod subscription;
+mod task_record;
 mod task_table;
 mod tasks;
 #[cfg(test)]
@@ -59,7 +62,11 @@ pub(crate) use outgoing::{OutgoingKind, OutgoingMessage};
 pub(crate) use peer::{MessageSink, Peer};
 pub(crate) use protocol_version::stated_version;
 pub(crate) use request::{IncomingRequest, RequestSource};
+pub(crate) use session_record::{
+    SessionChange, SessionEvent, SessionInbox, SessionMessage, SessionRecord, SharedSession,
+};
 pub use shared_server::{ServeOptions, SharedServer};
+pub(crate) use subscription::announce_everything;
 pub(crate) use untyped_request::params_error;
 
 use crate::action::CallContext;
@@ -78,6 +85,8 @@ pub(crate) struct ConnectionHandler {
     peer: Arc<Peer>,
     /// Whether it has more than one request.
     outlives_request: bool,
+    /// Whether other replicas may serve its session.
+    shared_session: Option<SharedSession>,
     /// Its client, once that is observed.
     client: OnceLock<ClientName>,
     /// Cancelled when calls and streams are to end: the server stops, or the input of the connection has ended.
@@ -143,7 +152,12 @@ impl ConnectionHandler {
             true => world,
             false => RedactingWorld::wrap(&request.redactor, &world),
         };
-        let call = served.catalog.call_context(cancel.clone(), &world, request.reservation.clone());
+        let call = served.catalog.call_context(
+            cancel.clone(),
+            &world,
+            request.reservation.clone(),
+            self.shared_server.store(),
+        );
         let trace = request.trace.clone();
         CallContext { access: request.access.clone(), secrets: request.secrets.clone(), trace, ..call }
     }

@@ -37,9 +37,19 @@ struct NotedEnd {
     input_required: bool,
     refused: bool,
     missing_scopes: Vec<String>,
+    unavailable: bool,
 }
 
 impl EndNote {
+    /// It was not done, and may be sent again.
+    pub(crate) fn set_unavailable(&self) {
+        self.noted.lock().unavailable = true;
+    }
+
+    pub(crate) fn is_unavailable(&self) -> bool {
+        self.noted.lock().unavailable
+    }
+
     /// The result says that the tool failed.
     pub(crate) fn fail(&self, reason: &str) {
         self.noted.lock().failure = Some(reason.to_owned());
@@ -95,7 +105,7 @@ impl ConnectionHandler {
     pub(crate) fn observe(&self, message: &ClientRequest, request: &McpRequest) -> Option<Box<ObservedRequest>> {
         let observers = self.shared_server.observers()?;
         let parts = observers.parts();
-        let client = parts.client.then(|| client_name(client_info(message, request)));
+        let client = parts.client.then(|| client_name(message, request));
         let method = Method::find(message.method());
         if let Some(client) = client.as_ref().filter(|_| method.is_some_and(Method::is_about_entries)) {
             self.record_client(client, observers);
@@ -258,16 +268,17 @@ impl Drop for ObservedRequest {
 }
 
 /// Who asks, also where a session begins with that.
-fn client_info(message: &ClientRequest, request: &McpRequest) -> Option<Implementation> {
+fn client_name(message: &ClientRequest, request: &McpRequest) -> ClientName {
     match message {
-        ClientRequest::InitializeRequest(initialize) => Some(initialize.params.client_info.clone()),
-        _ => request.client_info(),
+        ClientRequest::InitializeRequest(initialize) => ClientName::from(&initialize.params.client_info),
+        _ => request.client_name().unwrap_or_default(),
     }
 }
 
-/// How a client names itself.
-pub(crate) fn client_name(info: Option<Implementation>) -> ClientName {
-    info.map(|info| ClientName { name: info.name, version: info.version }).unwrap_or_default()
+impl From<&Implementation> for ClientName {
+    fn from(info: &Implementation) -> ClientName {
+        ClientName { name: info.name.clone(), version: info.version.clone() }
+    }
 }
 
 /// The tool, prompt or URI that a request is about. Where tools are searched, it is the one that is called in the end.

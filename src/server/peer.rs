@@ -35,8 +35,10 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn new(sink: Arc<dyn MessageSink>, redactors: Redactors) -> Arc<Peer> {
-        Arc::new(Peer { sink, redactors, last_id: AtomicI64::new(-1), questions: Mutex::default() })
+    /// The questions of one that other replicas have too begin with an id that those do not meet.
+    pub(crate) fn new(sink: Arc<dyn MessageSink>, redactors: Redactors, is_shared: bool) -> Arc<Peer> {
+        let last_id = if is_shared { first_shared_id() } else { -1 };
+        Arc::new(Peer { sink, redactors, last_id: AtomicI64::new(last_id), questions: Mutex::default() })
     }
 
     fn send(&self, message: OutgoingMessage) -> Option<BoxFuture<'static, ()>> {
@@ -86,12 +88,22 @@ impl Peer {
         }
     }
 
+    /// Whether somebody here waits for the answer to a question.
+    pub(crate) fn has_asked(&self, id: &RequestId) -> bool {
+        self.questions.lock().contains_key(id)
+    }
+
     /// Takes the answer to a question. One that no one waits for is dropped.
     pub(crate) fn take_answer(&self, id: &RequestId, answer: Answer) {
         if let Some(sender) = self.questions.lock().remove(id) {
             let _ = sender.send(answer);
         }
     }
+}
+
+/// A random number with room for as many questions as a session may ever have, which JSON of every client can hold.
+fn first_shared_id() -> i64 {
+    i64::from(uuid::Uuid::new_v4().as_fields().0) << 20
 }
 
 /// A question that is taken back when this is dropped, unless it was answered.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::model::{ClientCapabilities, ClientRequest, ErrorData, Implementation, RequestId, RequestMetaObject};
+use rmcp::model::{ClientCapabilities, ClientRequest, ErrorData, RequestId, RequestMetaObject};
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::Reservation;
@@ -12,6 +12,7 @@ use crate::catalog::result::refusal::{Refusal, RefusalKind};
 use crate::identity::{AccessControl, CallerSecrets};
 use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
+use crate::telemetry::ClientName;
 use crate::world::TraceContext;
 
 use super::{capability::DeclaredCapabilities, error, observer::EndNote, session::Session, snapshot::CatalogSnapshot};
@@ -79,9 +80,17 @@ pub(crate) struct McpRequest {
 
 impl McpRequest {
     /// Who asks: as the request says, or else the session.
-    pub(crate) fn client_info(&self) -> Option<Implementation> {
-        let of_session = || Some(self.session.negotiated()?.client.client_info.clone());
-        self.meta.client_info().or_else(of_session)
+    pub(crate) fn client_name(&self) -> Option<ClientName> {
+        let info = self.meta.get("io.modelcontextprotocol/clientInfo");
+        let text = |key: &str| info?.get(key)?.as_str().map(str::to_owned);
+        let stated = text("name").zip(text("version")).map(|(name, version)| ClientName { name, version });
+        stated.or_else(|| Some(ClientName::from(&self.session.negotiated()?.client.client_info)))
+    }
+
+    /// The error of a request that needs what replicas share while that is away. It was not done.
+    pub(crate) fn store_is_away(&self) -> ErrorData {
+        self.end_note.set_unavailable();
+        error::store_is_away()
     }
 
     /// Notes, for who is told of requests, that its caller may not do it.

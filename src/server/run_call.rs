@@ -18,6 +18,7 @@ use crate::{
     },
     digest::sha256,
     spec_version::SpecVersion,
+    store::StoreError,
 };
 
 use super::{
@@ -26,6 +27,7 @@ use super::{
     client::RequestClient,
     question,
     request::McpRequest,
+    request_state::{UnsealError, check_first_use},
     snapshot::ResultNotes,
     version_keys,
 };
@@ -116,7 +118,7 @@ impl ConnectionHandler {
             let names = [server, target.method, target.name, caller[0], caller[1]];
             let binding = || state_binding(&names, arguments.as_ref());
             let checkpoint = match &state {
-                Some(state) => Some(Arc::new(self.open_state(state, &binding())?)),
+                Some(state) => Some(Arc::new(self.open_state(state, &binding(), request).await?)),
                 None => None,
             };
             let log = CallLog::start(target, arguments.as_ref(), CallSender::Request(request));
@@ -140,7 +142,7 @@ impl ConnectionHandler {
             match outcome {
                 Ok(answer) => Ok(CallOutcome::Done(answer)),
                 Err(CallError::InputRequired(pending)) => {
-                    self.input_required(*pending, &binding(), request).map(CallOutcome::InputRequired)
+                    self.input_required(*pending, &binding(), request).await.map(CallOutcome::InputRequired)
                 }
                 Err(CallError::Detached(checkpoint)) => Ok(CallOutcome::Detached(checkpoint, arguments)),
                 Err(CallError::Refused(refusal)) => {
@@ -152,15 +154,22 @@ impl ConnectionHandler {
     }
 
     /// Where the call stood, from the state that came with the request.
-    fn open_state(&self, state: &str, binding: &[u8]) -> Result<Checkpoint, ErrorData> {
+    async fn open_state(&self, state: &str, binding: &[u8], request: &McpRequest) -> Result<Checkpoint, ErrorData> {
         let refused = |message: String| ErrorData::new(ErrorCode::INVALID_PARAMS, message, None);
-        let content =
-            self.shared_server.state_sealer().open(state, binding).map_err(|error| refused(error.to_string()))?;
-        serde_json::from_slice(&content)
-            .map_err(|_| refused("invalid `requestState`: written by another version of folio".to_owned()))
+        let unsealed = |error: UnsealError| refused(error.to_string());
+        let opened = self.shared_server.state_sealer().open(state, binding).map_err(unsealed)?;
+        let checkpoint: Checkpoint = serde_json::from_slice(&opened.content)
+            .map_err(|_| refused("invalid `requestState`: written by another version of folio".to_owned()))?;
+        match self.shared_server.store().use_once(opened.id).await {
+            Ok(first_use) => check_first_use(first_use).map_err(unsealed)?,
+            // What has done nothing yet may begin twice.
+            Err(StoreError) if !checkpoint.any_side_effects() => {}
+            Err(StoreError) => return Err(request.store_is_away()),
+        }
+        Ok(checkpoint)
     }
 
-    fn input_required(
+    async fn input_required(
         &self,
         pending: PendingQuestions,
         binding: &[u8],
@@ -169,7 +178,8 @@ impl ConnectionHandler {
         request.end_note.require_input();
         let failed = || ErrorData::internal_error("cannot send the input request", None);
         let content = serde_json::to_vec(&pending.checkpoint).map_err(|_| failed())?;
-        let state = self.shared_server.state_sealer().seal(&content, binding).ok_or_else(failed)?;
+        let epoch = self.shared_server.store().epoch().await;
+        let state = self.shared_server.state_sealer().seal(&content, binding, epoch).ok_or_else(failed)?;
         let questions = pending.questions.into_iter();
         let requests: Option<InputRequests> =
             questions.map(|question| Some((question.key, question::input_request(&question.kind)?))).collect();

@@ -19,14 +19,15 @@ use crate::action::LogLevel;
 use crate::catalog::BridgedLists;
 use crate::identity::AccessControl;
 use crate::spec_version::SpecVersion;
+use crate::telemetry::ClientName;
 
 use super::{
     ConnectionHandler, bridge,
-    capability::{CapabilityKind, DeclaredCapabilities},
-    error, observer,
+    capability::{self, CapabilityKind, DeclaredCapabilities},
+    error,
     protocol_version::to_protocol_version,
     request::McpRequest,
-    snapshot::{ResultNotes, Revisions},
+    snapshot::{CatalogSnapshot, ResultNotes, Revisions},
     throttle::Throttle,
     version_keys::{self, Place},
 };
@@ -76,6 +77,8 @@ pub(crate) struct NegotiatedSession {
     pub(crate) revisions: Revisions,
     /// The lists that the client gets as tools.
     pub(crate) bridged_lists: BridgedLists,
+    /// Whether it outlives a request: without that nothing it is told is remembered.
+    pub(crate) is_lasting: bool,
 }
 
 /// What is known of the client's roots, until it announces a change.
@@ -158,20 +161,24 @@ pub(crate) fn initialize(server: &ConnectionHandler, params: InitializeRequestPa
     let mut client = params;
     // No one looks at them, and they may be large.
     client.client_info.icons = None;
-    let name = observer::client_name(Some(client.client_info.clone()));
+    let name = ClientName::from(&client.client_info);
     let session = NegotiatedSession {
         client,
         spec_version,
         began: Instant::now(),
-        capabilities: served.capabilities_with(bridged_lists).without(CapabilityKind::Tasks),
+        capabilities: server.session_capabilities(&served, bridged_lists),
         revisions: served.revisions,
         bridged_lists,
+        is_lasting: server.outlives_request,
     };
     if server.session.negotiated.set(session).is_err() {
         return Err(ErrorData::invalid_request("already initialized", None));
     }
     let mut result = served.config_with(bridged_lists);
     result.protocol_version = to_protocol_version(spec_version);
+    if !server.outlives_request {
+        capability::remove_session_capabilities(&mut result.capabilities);
+    }
     if let Some(observers) = server.shared_server.observers() {
         observers.tell(|observer| observer.on_session_start());
         server.record_client(&name, observers);
@@ -189,7 +196,40 @@ fn negotiate_version(requested: &ProtocolVersion) -> SpecVersion {
 /// The `_meta` key of the log level of a request of 2026-07-28.
 const LOG_LEVEL_META_KEY: &str = "io.modelcontextprotocol/logLevel";
 
+/// What a request of a version with sessions needs that stands for itself.
+const SESSION_METHODS: [&str; 3] = ["logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
+
 impl ConnectionHandler {
+    fn session_capabilities(&self, served: &CatalogSnapshot, bridged_lists: BridgedLists) -> DeclaredCapabilities {
+        let declared = served.capabilities_with(bridged_lists).without(CapabilityKind::Tasks);
+        if self.outlives_request { declared } else { declared.without(CapabilityKind::Logging) }
+    }
+
+    /// Begins a session that another replica has negotiated, or without any, where each request stands for itself.
+    pub(crate) fn begin_session(&self, client: InitializeRequestParams, spec_version: SpecVersion) {
+        let served = self.shared_server.snapshot();
+        let experimental = client.capabilities.experimental.as_ref();
+        let bridged_lists = match self.outlives_request {
+            true => bridge::lists_for(&client.client_info.name, experimental, &served),
+            false => BridgedLists::default(),
+        };
+        let _ = self.session.negotiated.set(NegotiatedSession {
+            client,
+            spec_version,
+            began: Instant::now(),
+            capabilities: self.session_capabilities(&served, bridged_lists),
+            revisions: served.revisions,
+            bridged_lists,
+            is_lasting: self.outlives_request,
+        });
+    }
+
+    /// Refuses what needs a session, where there is none.
+    pub(crate) fn check_session(&self, method: &str) -> Result<(), ErrorData> {
+        let is_lasting = self.session.negotiated().is_none_or(|session| session.is_lasting);
+        if is_lasting || !SESSION_METHODS.contains(&method) { Ok(()) } else { Err(error::needs_session(method)) }
+    }
+
     /// Refuses a request for a capability that was not declared: to the session at its start, or else by the current
     /// catalog.
     pub(crate) fn check_capability(&self, kind: CapabilityKind, request: &McpRequest) -> Result<(), ErrorData> {

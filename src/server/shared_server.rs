@@ -23,8 +23,8 @@ use crate::{
 };
 
 use super::{
-    Changes, ConnectionHandler, MessageSink, Peer, request_state::StateSealer, snapshot::CatalogSnapshot,
-    task_table::Tasks,
+    Changes, ConnectionHandler, MessageSink, Peer, SharedSession, replicas::Replicas, request_state::StateSealer,
+    snapshot::CatalogSnapshot, task_table::Tasks,
 };
 
 /// Options of a server.
@@ -59,7 +59,8 @@ struct SharedServerState {
     end_of_listening: CancellationToken,
     running: AtomicUsize,
     idle: Notify,
-    state_sealer: OnceLock<StateSealer>,
+    state_sealer: StateSealer,
+    replicas: Replicas,
     root_limit: OnceLock<ResolvedRoots>,
     tasks: Tasks,
     redactors: Redactors,
@@ -84,7 +85,8 @@ impl SharedServer {
             end_of_listening: CancellationToken::new(),
             running: AtomicUsize::new(0),
             idle: Notify::new(),
-            state_sealer: OnceLock::new(),
+            state_sealer: StateSealer::new(&[]),
+            replicas: Replicas::default(),
             root_limit: OnceLock::new(),
             tasks: Tasks::new(Arc::new(Caller::new(CallerKind::Only, capacity.clone()))),
             redactors,
@@ -104,14 +106,15 @@ impl SharedServer {
         self.inner.redactors.replace(catalog.redactor().clone());
         let (next, changes) = CatalogSnapshot::after(&self.snapshot(), catalog, self.inner.options);
         self.inner.current_snapshot.send_replace(Arc::new(next));
+        self.tell_of_reload(&changes);
         changes
     }
 
     /// Seals what travels while a client is asked with the first of `keys`, and opens what any of them sealed: so a
     /// call goes on in another process that has the same ones. Without it a key of its own ends with the process.
-    /// Only the first such call has an effect, and only before the first question.
+    /// Later calls replace them.
     pub fn set_state_keys(&self, keys: &[Vec<u8>]) {
-        let _ = self.inner.state_sealer.set(StateSealer::new(keys));
+        self.inner.state_sealer.replace_secrets(keys);
     }
 
     /// Lets clients give roots inside `workspace` alone, or none: those of other machines have no folders here to give.
@@ -153,17 +156,34 @@ impl SharedServer {
     }
 
     pub(crate) fn state_sealer(&self) -> &StateSealer {
-        self.inner.state_sealer.get_or_init(|| StateSealer::new(&[]))
+        &self.inner.state_sealer
+    }
+
+    pub(crate) fn replicas(&self) -> &Replicas {
+        &self.inner.replicas
     }
 
     pub(crate) fn tasks(&self) -> &Tasks {
         &self.inner.tasks
     }
 
-    /// Notifies clients of a change that a step announces.
+    /// Notifies clients of a change that a step announces, of whichever replica.
     pub(crate) fn publish_notification(&self, notification: ChangeNotification) {
+        self.announce(notification.clone());
+        self.tell_of_change(notification);
+    }
+
+    /// Notifies the clients of this replica of a change.
+    pub(super) fn announce(&self, notification: ChangeNotification) {
         let _one_at_a_time = self.inner.replace_lock.lock();
         let next = self.snapshot().with_notification(notification);
+        self.inner.current_snapshot.send_replace(Arc::new(next));
+    }
+
+    /// Notifies the clients of this replica that every list and resource may have changed.
+    pub(super) fn announce_everything(&self) {
+        let _one_at_a_time = self.inner.replace_lock.lock();
+        let next = self.snapshot().with_everything_announced();
         self.inner.current_snapshot.send_replace(Arc::new(next));
     }
 
@@ -174,12 +194,22 @@ impl SharedServer {
 
     /// The handler of a new connection to the client behind `sink`. Calls and streams end at `stop`, and with the server.
     pub(crate) fn connect(&self, sink: Arc<dyn MessageSink>, stop: CancellationToken) -> Arc<ConnectionHandler> {
-        self.new_handler(sink, stop, true)
+        self.new_handler(sink, stop, true, None)
+    }
+
+    /// The handler of a session that other replicas may serve too.
+    pub(crate) fn connect_shared(
+        &self,
+        sink: Arc<dyn MessageSink>,
+        stop: CancellationToken,
+        shared: SharedSession,
+    ) -> Arc<ConnectionHandler> {
+        self.new_handler(sink, stop, true, Some(shared))
     }
 
     /// The handler of a request that is not part of a connection, which `stop` ends.
     pub(crate) fn connect_once(&self, sink: Arc<dyn MessageSink>, stop: CancellationToken) -> Arc<ConnectionHandler> {
-        self.new_handler(sink, stop, false)
+        self.new_handler(sink, stop, false, None)
     }
 
     fn new_handler(
@@ -187,13 +217,15 @@ impl SharedServer {
         sink: Arc<dyn MessageSink>,
         stop: CancellationToken,
         outlives_request: bool,
+        shared_session: Option<SharedSession>,
     ) -> Arc<ConnectionHandler> {
         let disconnected = CancellationToken::new();
         Arc::new(ConnectionHandler {
             shared_server: self.clone(),
             session: Arc::default(),
-            peer: Peer::new(sink, self.inner.redactors.clone()),
+            peer: Peer::new(sink, self.inner.redactors.clone(), shared_session.is_some()),
             outlives_request,
+            shared_session,
             client: OnceLock::new(),
             stop,
             _disconnect_guard: disconnected.clone().drop_guard(),

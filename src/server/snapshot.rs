@@ -36,6 +36,8 @@ pub(crate) struct CatalogSnapshot {
     pub(crate) uses_client: bool,
     /// How often a step has announced a change of a resource, by its normalized URI.
     update_counts: Arc<HashMap<String, u64>>,
+    /// How often every resource was announced, as messages of other replicas may have been lost.
+    resource_announcements: u64,
     /// The last message for every session, and how many there were before it.
     pub(crate) last_log: Option<Arc<SessionLog>>,
     /// The response to `initialize` and `server/discover`.
@@ -117,7 +119,8 @@ impl CatalogSnapshot {
         catalog.inherit_tool_usage(&previous.catalog);
         let next = CatalogSnapshot::build(catalog, revisions, previous.update_counts.clone(), options);
         changes.new_capabilities = next.capabilities.new_since(previous.capabilities);
-        (CatalogSnapshot { last_log: previous.last_log.clone(), ..next }, changes)
+        let (last_log, resource_announcements) = (previous.last_log.clone(), previous.resource_announcements);
+        (CatalogSnapshot { last_log, resource_announcements, ..next }, changes)
     }
 
     /// The same catalog with a message for every session.
@@ -147,14 +150,26 @@ impl CatalogSnapshot {
         next
     }
 
+    /// The same catalog, of which everything is announced as changed.
+    pub(crate) fn with_everything_announced(&self) -> CatalogSnapshot {
+        let mut next = self.clone();
+        let Revisions { generation, tools, prompts, resources, announced } = &mut next.revisions;
+        for count in [generation, tools, prompts, resources, announced, &mut next.resource_announcements] {
+            *count += 1;
+        }
+        next
+    }
+
     /// A number that changes when a resource changes, if that is known; `None` if no resource serves the URI. Only
     /// compared within this process.
     pub(crate) fn fingerprint(&self, uri: &str) -> Option<u64> {
         let fingerprint = self.catalog.fingerprint(uri);
-        let update_counts = self.update_counts.get(&*normalize_uri(uri));
-        let Some(update_counts) = update_counts else { return fingerprint };
+        let updates = self.update_counts.get(&*normalize_uri(uri));
+        if updates.is_none() && self.resource_announcements == 0 {
+            return fingerprint;
+        }
         let mut hasher = DefaultHasher::new();
-        (fingerprint, update_counts).hash(&mut hasher);
+        (fingerprint, updates, self.resource_announcements).hash(&mut hasher);
         Some(hasher.finish())
     }
 
@@ -227,6 +242,7 @@ impl CatalogSnapshot {
             change_capabilities,
             uses_client: catalog.uses_client(),
             update_counts,
+            resource_announcements: 0,
             last_log: None,
             config: capability::server_config(server, capabilities, change_capabilities),
             meta: server_info_meta(server),

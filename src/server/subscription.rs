@@ -26,6 +26,7 @@ use super::{
     error, list_pages, log_level,
     request::McpRequest,
     session::{NegotiatedSession, Session, SubscribedResource},
+    session_record::SessionChange,
     snapshot::{CatalogSnapshot, ResultNotes, Revisions},
     version_keys,
 };
@@ -50,39 +51,83 @@ fn check_subscription(served: &CatalogSnapshot, uri: &str, call: &CallContext) -
 }
 
 /// Subscribes the session to a resource; an unknown one is not an error, since it may appear.
-pub(crate) fn subscribe(server: &ConnectionHandler, uri: String, request: &McpRequest) -> Result<(), ErrorData> {
+pub(crate) async fn subscribe(server: &ConnectionHandler, uri: String, request: &McpRequest) -> Result<(), ErrorData> {
     let served = &request.snapshot;
     if !served.change_capabilities.updates {
         return Err(error::unknown_method("resources/subscribe"));
     }
     let call = server.call_context(request, &request.cancel);
     check_subscription(served, &uri, &call).map_err(|refusal| error::resource_error(request.version, refusal, &uri))?;
-    let fingerprint = served.fingerprint(&uri);
-    let mut subscribed = server.session.subscribed();
-    if subscribed.len() >= MAX_SUBSCRIPTIONS && !subscribed.contains_key(&uri) {
+    check_room(&server.session, &uri)?;
+    server.keep_session_change(SessionChange::Subscribed(uri.clone()), request).await?;
+    insert(server, served, uri);
+    Ok(())
+}
+
+/// Refuses one resource too many.
+fn check_room(session: &Session, uri: &str) -> Result<(), ErrorData> {
+    let subscribed = session.subscribed();
+    if subscribed.contains_key(uri) {
+        return Ok(());
+    }
+    if subscribed.len() >= MAX_SUBSCRIPTIONS {
         let message = format!("too many subscriptions (limit {MAX_SUBSCRIPTIONS}); unsubscribe from some first");
         return Err(ErrorData::invalid_params(message, None));
     }
     let bytes: usize = subscribed.keys().map(String::len).sum();
-    if bytes + uri.len() > MAX_SUBSCRIPTION_BYTES && !subscribed.contains_key(&uri) {
+    if bytes + uri.len() > MAX_SUBSCRIPTION_BYTES {
         let max_kib = MAX_SUBSCRIPTION_BYTES / 1024;
         let message =
             format!("subscribed URIs are too long (limit {max_kib} KiB in total); unsubscribe from some first");
         return Err(ErrorData::invalid_params(message, None));
     }
-    subscribed.insert(uri, SubscribedResource { generation: served.revisions.generation, fingerprint });
-    drop(subscribed);
-    server.session.subscription_added.notify_one();
     Ok(())
 }
 
+fn insert(server: &ConnectionHandler, served: &CatalogSnapshot, uri: String) {
+    let fingerprint = served.fingerprint(&uri);
+    let subscribed = SubscribedResource { generation: served.revisions.generation, fingerprint };
+    server.session.subscribed().insert(uri, subscribed);
+    server.session.subscription_added.notify_one();
+}
+
+/// Subscribes the session as another replica has.
+pub(super) fn add(server: &ConnectionHandler, uri: &str) {
+    insert(server, &server.shared_server.snapshot(), uri.to_owned());
+}
+
+/// Unsubscribes the session, as it asks or as another replica has.
+pub(super) fn remove(server: &ConnectionHandler, uri: &str) {
+    let normalized = normalize_uri(uri);
+    server.session.subscribed().retain(|subscribed, _| normalize_uri(subscribed) != normalized);
+}
+
+/// Tells a session that all it hears of may have changed, as it may have missed something.
+pub(crate) async fn announce_everything(server: &ConnectionHandler) {
+    let Some(NegotiatedSession { capabilities, .. }) = server.session.negotiated() else { return };
+    for kind in LIST_KINDS.into_iter().filter(|kind| capabilities.has(capability_of(*kind))) {
+        server.peer.notify(list_changed(kind)).await;
+    }
+    let subscribed: Vec<String> = server.session.subscribed().keys().cloned().collect();
+    let served = server.shared_server.snapshot();
+    for uri in subscribed {
+        if served.catalog.sees_resource(&uri, &server.session.access()) {
+            server.peer.notify(resource_updated(uri)).await;
+        }
+    }
+}
+
 /// No longer watches a resource for the session, under whichever of its URIs it was subscribed to.
-pub(crate) fn unsubscribe(server: &ConnectionHandler, uri: &str, request: &McpRequest) -> Result<(), ErrorData> {
+pub(crate) async fn unsubscribe(
+    server: &ConnectionHandler,
+    uri: String,
+    request: &McpRequest,
+) -> Result<(), ErrorData> {
     if !request.snapshot.change_capabilities.updates {
         return Err(error::unknown_method("resources/unsubscribe"));
     }
-    let normalized = normalize_uri(uri);
-    server.session.subscribed().retain(|subscribed, _| normalize_uri(subscribed) != normalized);
+    server.keep_session_change(SessionChange::Unsubscribed(uri.clone()), request).await?;
+    remove(server, &uri);
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use futures_util::FutureExt as _;
 use indexmap::IndexMap;
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
-    model::{CallToolResult, DetailedTask, ErrorData},
+    model::{CallToolResult, DetailedTask, ErrorData, InputResponses},
     task_manager::{TaskContext, TaskExit, TaskFuture, TaskManager, TaskOptions},
 };
 
@@ -52,6 +52,10 @@ struct TaskEntry {
     last_used: Instant,
     /// How many rounds of questions wait for answers.
     open_rounds: usize,
+    /// Whether other replicas may know an older state.
+    is_changed: bool,
+    /// Whether its outcome is there, which the manager is about to note, or has.
+    has_outcome: bool,
     /// What it holds: its arguments and questions while it runs, then its outcome.
     reservation: Reservation,
 }
@@ -65,6 +69,15 @@ pub(super) struct NewTask {
     pub(super) access: AccessControl,
     /// What its arguments take.
     pub(super) bytes: u64,
+}
+
+/// A task whose state is to be kept for other replicas.
+pub(super) struct ChangedTask {
+    pub(super) id: String,
+    manager: TaskManager,
+    pub(super) access: AccessControl,
+    /// For how long it is remembered.
+    pub(super) time_left: Duration,
 }
 
 /// The questions of a task that wait for answers, counted.
@@ -110,6 +123,8 @@ impl Tasks {
             expires_at: now + new.ttl * 2,
             last_used: now,
             open_rounds: 0,
+            is_changed: false,
+            has_outcome: false,
             reservation: self.memory.reserve(TASK_BYTES + new.bytes),
         };
         entries.insert(task.task_id.clone(), entry);
@@ -172,6 +187,7 @@ impl Tasks {
         let mut entries = self.entries();
         if let Some(entry) = entries.get_mut(id) {
             entry.reservation.resize(TASK_BYTES + bytes);
+            (entry.has_outcome, entry.is_changed) = (true, true);
         }
         while self.memory.held() > self.memory.pool().limit() / POOL_PARTS {
             let ended = entries.iter().position(|(other, entry)| entry.has_ended() && other != id);
@@ -194,17 +210,64 @@ impl Tasks {
         manager.ok_or_else(|| ErrorData::invalid_params(format!("unknown task: {id}"), None))
     }
 
+    /// Notes that the state of a task is another one.
+    pub(super) fn set_changed(&self, id: &str) {
+        self.entries().get_mut(id).into_iter().for_each(|entry| entry.is_changed = true);
+    }
+
+    /// Notes that other replicas may know an older state of all of them.
+    pub(super) fn set_all_changed(&self) {
+        self.entries().values_mut().for_each(|entry| entry.is_changed = true);
+    }
+
+    /// A task that changed, whose state is taken as known from now on; `None` where there is none, or where one is about to
+    /// end.
+    pub(super) fn take_changed(&self) -> Option<ChangedTask> {
+        let mut entries = self.entries();
+        let is_known = |entry: &TaskEntry| !entry.has_outcome || entry.has_ended();
+        let (id, entry) = entries.iter_mut().find(|(_, entry)| entry.is_changed && is_known(entry))?;
+        entry.is_changed = false;
+        Some(entry.to_changed(id))
+    }
+
+    /// Whether a task is about to end.
+    pub(super) fn any_is_ending(&self) -> bool {
+        self.entries().values().any(|entry| entry.has_outcome && !entry.has_ended())
+    }
+
+    /// The state of a task, of whoever it is.
+    pub(super) fn state_of(&self, task: &ChangedTask) -> Option<DetailedTask> {
+        let _round = self.lock_round();
+        task.manager.get_task(&task.id).ok()
+    }
+
+    /// A task that is to be kept for other replicas.
+    pub(super) fn find(&self, id: &str) -> Option<ChangedTask> {
+        self.entries().get(id).map(|entry| entry.to_changed(id))
+    }
+
+    /// Forgets a task that has not begun.
+    pub(super) fn remove(&self, id: &str) {
+        self.entries().shift_remove(id);
+    }
+
     fn lock_round(&self) -> MutexGuard<'_, ()> {
         self.round_lock.lock()
     }
 
-    /// Awaits what puts its questions when it is first polled, and puts them as one round.
-    pub(super) async fn poll_as_round<T>(&self, mut questions: impl Future<Output = T> + Unpin) -> T {
+    /// Awaits what puts its questions when it is first polled, and puts them as one round; says when that is done.
+    pub(super) async fn poll_as_round<T>(
+        &self,
+        mut questions: impl Future<Output = T> + Unpin,
+        put: impl FnOnce(),
+    ) -> T {
         let first = |context: &mut Context<'_>| {
             let _round = self.lock_round();
             Poll::Ready(questions.poll_unpin(context))
         };
-        match poll_fn(first).await {
+        let polled = poll_fn(first).await;
+        put();
+        match polled {
             Poll::Ready(answered) => answered,
             Poll::Pending => questions.await,
         }
@@ -216,15 +279,33 @@ impl Tasks {
         manager.get_task(id)
     }
 
-    /// Takes back what a task asks as a round too: no question of it comes after.
-    pub(super) fn cancel(&self, id: &str, access: &AccessControl) -> Result<(), ErrorData> {
-        let manager = self.manager(id, access)?;
-        let _round = self.lock_round();
-        manager.cancel_task(id)
+    /// Hands answers to a task, if there is such a one.
+    pub(super) fn answer(&self, id: &str, responses: InputResponses) {
+        if let Some(task) = self.find(id) {
+            // It has ended meanwhile, if it is unknown.
+            let _ = task.manager.update_task(id, responses);
+        }
+    }
+
+    /// Cancels a task, if there is such a one. What it asks is taken back as a round too: no question of it comes after.
+    pub(super) fn cancel(&self, id: &str) {
+        if let Some(task) = self.find(id) {
+            let _round = self.lock_round();
+            let _ = task.manager.cancel_task(id);
+        }
     }
 }
 
 impl TaskEntry {
+    fn to_changed(&self, id: &str) -> ChangedTask {
+        ChangedTask {
+            id: id.to_owned(),
+            manager: self.manager.clone(),
+            access: self.access.clone(),
+            time_left: self.expires_at.saturating_duration_since(Instant::now()),
+        }
+    }
+
     fn has_ended(&self) -> bool {
         self.manager.running_task_count() == 0
     }
@@ -392,7 +473,7 @@ mod tests {
                 let question: InputRequest = serde_json::from_value(json!({ "method": "roots/list" })).unwrap();
                 let questions =
                     (0..QUESTIONS).map(|number| context.request_input(number.to_string(), question.clone()));
-                asking.poll_as_round(join_all(questions)).await;
+                asking.poll_as_round(join_all(questions), || ()).await;
                 Err(TaskExit::Cancelled)
             })
         });
@@ -436,7 +517,7 @@ mod tests {
             let (tasks, task) = task_with_questions();
             // Amidst a round, which the manager's own lists show.
             wait_for_questions(|| tasks.manager(&task, ANYBODY).unwrap().get_task(&task)).await;
-            tasks.cancel(&task, ANYBODY).unwrap();
+            tasks.cancel(&task);
             let left = question_count(tasks.get(&task, ANYBODY).unwrap());
             assert!(left.is_none_or(|left| left == 0), "{left:?}");
         }

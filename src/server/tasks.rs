@@ -16,6 +16,7 @@ use rmcp::{
     task_manager::{TaskContext, TaskExit},
 };
 use serde_json::{Map, Value};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -40,6 +41,7 @@ use super::{
     error, question,
     request::{McpRequest, request_redactor},
     snapshot::{CatalogSnapshot, ResultNotes},
+    task_record::TaskMessage,
     task_table::NewTask,
     tools, version_keys,
 };
@@ -87,7 +89,7 @@ impl TaskCall {
 }
 
 /// Begins a call as a task, or has it go on as one.
-pub(crate) fn start_task(
+pub(crate) async fn start_task(
     server: &ConnectionHandler,
     task_call: TaskCall,
     request: &McpRequest,
@@ -103,16 +105,28 @@ pub(crate) fn start_task(
     // As they came, and as the tool takes them.
     let bytes = task_call.arguments.as_ref().map_or(0, serialized_size) * 2;
     let new_task = NewTask { ttl, owner, access: request.access.clone(), bytes };
+    let has_acted = task_call.checkpoint.as_ref().is_some_and(Checkpoint::any_side_effects);
+    let (begin, may_begin) = oneshot::channel();
     let task = server.shared_server.tasks().spawn(new_task, |context| {
         let id = context.task_id().to_owned();
         let task_client =
             TaskClient { shared_server: shared_server.clone(), context, capabilities, ask_counts: Mutex::default() };
         Box::pin(async move {
+            may_begin.await.map_err(|_| TaskExit::Cancelled)?;
             let outcome = run_task(shared_server.clone(), snapshot, call, task_client, task_call, sent_by).await;
             shared_server.tasks().record_outcome(&id, &outcome);
+            shared_server.replicas().wake.notify_one();
             outcome
         })
     })?;
+    if server.shared_server.keep_new_task(&task.task_id).await.is_err() {
+        if !has_acted {
+            server.shared_server.tasks().remove(&task.task_id);
+            return Err(request.store_is_away());
+        }
+        server.shared_server.task_changed(&task.task_id);
+    }
+    let _ = begin.send(());
     let mut result = CreateTaskResult::new(task);
     result.meta = Some(request.snapshot.meta.clone());
     version_keys::to_json(ResultNotes::default(), &result, SpecVersion::NEWEST, &[])
@@ -188,38 +202,35 @@ fn check_declared(request: &McpRequest) -> Result<(), ErrorData> {
 }
 
 /// `tasks/get`.
-pub(crate) fn get(
+pub(crate) async fn get(
     server: &ConnectionHandler,
     params: &GetTaskParams,
     request: &McpRequest,
 ) -> Result<Bytes, ErrorData> {
     check_declared(request)?;
-    let mut result = GetTaskResult::new(server.shared_server.tasks().get(&params.task_id, &request.access)?);
+    let mut result = GetTaskResult::new(server.shared_server.find_task(&params.task_id, request).await?);
     result.meta = Some(request.snapshot.meta.clone());
     version_keys::to_json(ResultNotes::default(), &result, SpecVersion::NEWEST, &[])
 }
 
 /// Hands answers to a task.
-pub(crate) fn update(
+pub(crate) async fn update(
     server: &ConnectionHandler,
     params: UpdateTaskParams,
     request: &McpRequest,
 ) -> Result<(), ErrorData> {
     check_declared(request)?;
-    server
-        .shared_server
-        .tasks()
-        .manager(&params.task_id, &request.access)?
-        .update_task(&params.task_id, params.input_responses)
+    let answer = TaskMessage::Answer(params.input_responses);
+    server.shared_server.message_task(&params.task_id, answer, request).await
 }
 
-pub(crate) fn cancel(
+pub(crate) async fn cancel(
     server: &ConnectionHandler,
     params: &CancelTaskParams,
     request: &McpRequest,
 ) -> Result<(), ErrorData> {
     check_declared(request)?;
-    server.shared_server.tasks().cancel(&params.task_id, &request.access)
+    server.shared_server.message_task(&params.task_id, TaskMessage::Cancel, request).await
 }
 
 /// The client of a task, which asks when it likes.
@@ -276,7 +287,11 @@ impl McpClient for TaskClient {
             let pending = tasks.reserve_questions(self.context.task_id(), bytes);
             let _held = pending.map_err(|error| AskError::Refused(error.message.into_owned()))?;
             let asked = round.questions.iter().map(|question| self.ask_one(question, round.timeout_of(question)));
-            round.collect(tasks.poll_as_round(join_all(asked)).await)
+            let asked =
+                tasks.poll_as_round(join_all(asked), || self.shared_server.task_changed(self.context.task_id()));
+            let answered = asked.await;
+            self.shared_server.task_changed(self.context.task_id());
+            round.collect(answered)
         })
     }
 
@@ -293,6 +308,7 @@ impl McpClient for TaskClient {
         let total = update.total.map(|total| format!(" of {total}")).unwrap_or_default();
         let message = update.message.unwrap_or_else(|| format!("{}{total}", update.progress.unwrap_or_default()));
         self.context.set_status_message(truncate(&message, MAX_STATUS_CHARS));
+        self.shared_server.task_changed(self.context.task_id());
         Box::pin(std::future::ready(()))
     }
 

@@ -52,7 +52,7 @@ pub(crate) async fn call(
             .check_tool_requirements(&name, &RequestClient::new(server, request, None))
             .map_err(error::refusal_error)?;
         let task_call = TaskCall { name: name.into_owned(), arguments, checkpoint: None, policy };
-        return tasks::start_task(server, task_call, request);
+        return tasks::start_task(server, task_call, request).await;
     }
     let entry_call = EntryCall {
         target: CallTarget { method: "tools/call", name: &name, runs_actions },
@@ -68,7 +68,8 @@ pub(crate) async fn call(
     match (server.run_call(entry_call, request, call, error::refusal_error).await, policy) {
         (Ok(CallOutcome::Detached(checkpoint, arguments)), Some(policy)) => {
             let checkpoint = Some(*checkpoint);
-            tasks::start_task(server, TaskCall { name: name.into_owned(), arguments, checkpoint, policy }, request)
+            let task_call = TaskCall { name: name.into_owned(), arguments, checkpoint, policy };
+            tasks::start_task(server, task_call, request).await
         }
         (Ok(outcome), _) => outcome.into_result(|answer| respond(answer, &name, request)),
         (Err(error), _) => error_response(error, &name, request),
@@ -78,7 +79,12 @@ pub(crate) async fn call(
 /// An error response; in a session, missing capabilities become a tool error for the model.
 fn error_response(error: ErrorData, name: &str, request: &McpRequest) -> Result<Bytes, ErrorData> {
     if error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY && !request.version.is_sessionless() {
-        return respond(ToolResult::failure(error.message), name, request);
+        let keeps_session = request.session.negotiated().is_some_and(|session| session.is_lasting);
+        let message = match keeps_session {
+            true => error.message.into_owned(),
+            false => format!("{}: this server keeps no sessions, in which it could ask", error.message),
+        };
+        return respond(ToolResult::failure(message), name, request);
     }
     Err(error)
 }

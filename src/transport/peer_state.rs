@@ -38,6 +38,16 @@ pub(super) enum HandlerMessage {
     Answer(RequestId, Result<Value, ErrorData>),
 }
 
+impl HandlerMessage {
+    /// The id of a request.
+    pub(super) fn request_id(&self) -> Option<RequestId> {
+        match self {
+            HandlerMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        }
+    }
+}
+
 /// What a peer has sent, read.
 pub(super) enum ReceivedPayload {
     Message(ReceivedMessage),

@@ -80,6 +80,7 @@ mod redirects;
 mod language_reference;
 mod reload;
 mod repeated_steps;
+mod replicas;
 mod results;
 mod same_reply_everywhere;
 mod workspace;

@@ -80,7 +80,7 @@ fn keys<'a>(schema: &'a Value, path: &str, found: &mut Vec<(String, &'a Value)>)
 #[test]
 fn schema_is_as_small_as_its_texts_allow() {
     let text = folio::generate_schema();
-    assert!(text.len() < 150_000, "{} bytes", text.len());
+    assert!(text.len() < 152_000, "{} bytes", text.len());
     assert!(text.lines().count() > 50, "a line for each definition, so that differences can be read");
 }
 

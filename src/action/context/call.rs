@@ -11,6 +11,7 @@ use super::client::{McpClient, NoClient};
 use super::outcome::ActionError;
 use crate::budget::{Budget, Reservation};
 use crate::identity::{AccessControl, CallerSecrets};
+use crate::store::Store;
 use crate::world::{TraceContext, World};
 
 /// The maximum depth of nested calls.
@@ -33,6 +34,8 @@ pub struct CallContext {
     pub needed_scopes: Option<Arc<BTreeSet<String>>>,
     /// The limits of the call, which its token of cancellation ends too.
     pub budget: Budget,
+    /// What the replicas of the server share.
+    pub store: Arc<dyn Store>,
     /// What the request holds of the memory that all callers share.
     pub memory: Arc<Reservation>,
     /// The time that is left to the run of its entry.
@@ -47,7 +50,12 @@ pub struct CallContext {
 
 impl CallContext {
     /// A call by a client that `cancel` ends, whose actions happen in `world`. It begins now.
-    pub fn new(cancel: CancellationToken, world: Arc<dyn World>, memory: Arc<Reservation>) -> CallContext {
+    pub fn new(
+        cancel: CancellationToken,
+        world: Arc<dyn World>,
+        memory: Arc<Reservation>,
+        store: Arc<dyn Store>,
+    ) -> CallContext {
         CallContext {
             world,
             trace: TraceContext::default(),
@@ -56,6 +64,7 @@ impl CallContext {
             secrets: Arc::default(),
             needed_scopes: None,
             budget: Budget::new(cancel, memory.caller()),
+            store,
             memory,
             time_left: Duration::MAX,
             checkpoint: None,

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::action::log::LogLevel;
@@ -290,7 +291,7 @@ pub struct ProgressUpdate {
 }
 
 /// A change that clients are notified of.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChangeNotification {
     ListChanged(ListKind),
     /// A resource, by its URI.

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use crate::catalog::Catalog;
 use crate::catalog::build::BuildOutcome;
 use crate::catalog::settings::http_settings::HttpSettings;
-use crate::catalog::settings::operation_settings::AuditSettings;
+use crate::catalog::settings::operation_settings::{AuditSettings, StoreSettings};
 use crate::diagnostic::{Code, LoadPurpose, Span};
 use crate::identity::{AccessControl, LocalCaller};
-use crate::manifest::Telemetry;
+use crate::manifest::{SessionHome, Telemetry};
 
 /// How a catalog will be used.
 #[derive(Debug, Clone)]
@@ -45,10 +45,13 @@ pub struct SettingsAtStart {
     pub path: Option<Option<String>>,
     /// Whether HTTP+SSE is served.
     pub sse: Option<bool>,
+    /// Where sessions are.
+    pub sessions: Option<SessionHome>,
     /// Where metrics are served.
     pub admin: Option<SocketAddr>,
     pub audit: Option<AuditSettings>,
     pub telemetry: Option<Telemetry>,
+    pub store: Option<StoreSettings>,
 }
 
 /// A catalog that is not accepted yet: it can be inspected, but not served.
@@ -167,9 +170,11 @@ impl SettingsAtStart {
             ("listen", http.key_span("listen"), listen),
             ("path", http.key_span("path"), path),
             ("sse", http.key_span("sse"), sse),
+            ("sessions", http.key_span("sessions"), self.sessions.is_some_and(|sessions| sessions != http.sessions)),
             ("admin", operation.key_span("admin"), self.admin != operation.admin),
             ("audit", operation.key_span("audit"), self.audit != operation.audit),
             ("telemetry", operation.key_span("telemetry"), self.telemetry != operation.telemetry),
+            ("store", operation.key_span("store"), self.store != operation.store),
         ];
         rows.into_iter().filter(|(_, _, differs)| *differs).map(|(key, span, _)| (key, span)).collect()
     }

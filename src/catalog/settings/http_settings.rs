@@ -43,6 +43,8 @@ pub struct HttpSettings {
     pub exchanges_tokens: bool,
     /// Whether HTTP+SSE of 2024-11-05 is served too.
     pub sse: bool,
+    /// Where sessions are.
+    pub sessions: manifest::SessionHome,
     /// How many sessions there may be.
     pub max_sessions: Option<usize>,
     /// How long a session may be idle.
@@ -89,20 +91,13 @@ pub(in crate::catalog) fn http_settings(pack: &LoadedPack, compiler: &mut Compil
             .error(Code::Conflict, path.location, format!("path `{}` is reserved for HTTP+SSE", path.value))
             .help("use another path, or remove `sse`");
     }
-    if let (Some(listen), Some(Some(address)), None) =
-        (&http.listen, listen, http.token.as_ref().map(drop).or(http.auth.as_ref().map(drop)))
-    {
-        // `serve --http` refuses to listen there without `--insecure`.
-        if !address.ip().is_loopback() {
-            let message = format!("missing `token`: `{address}` is reachable from other machines");
-            compiler.warning(Code::Unsafe, listen.location, message).help("set `token`, or listen on `127.0.0.1`");
-        }
-    }
+    warn_of_open_address(http, listen.flatten(), compiler);
     let token = http.token.as_ref().map(|token| bearer_token(token, pack, compiler));
     let public_url = http.public_url.as_ref().map(|url| check_public_url(url, http.path.as_ref(), compiler));
     let auth = http.auth.as_ref().map(|auth| auth_settings(auth, pack, compiler));
     check_auth_beside_others(http, compiler);
     let caller_headers = check_caller_headers(http, compiler);
+    check_sessions(http, pack, compiler);
     check_origins(http, compiler);
     check_hosts(http, compiler);
     warn_of_wildcard_host(http, compiler);
@@ -123,6 +118,7 @@ pub(in crate::catalog) fn http_settings(pack: &LoadedPack, compiler: &mut Compil
         trusted_proxies: check_trusted_proxies(http, compiler),
         exchanges_tokens: pack.pack.connections.values().any(|connection| exchanges_token(connection)),
         sse: http.sse.unwrap_or_default(),
+        sessions: http.sessions.as_ref().map(|sessions| sessions.value).unwrap_or_default(),
         max_sessions: http.max_sessions.as_ref().and_then(|max| usize::try_from(max.value).ok()),
         session_idle: http.session_idle.map(value_types::Duration::to_std),
         ping: http.ping.as_ref().map(|ping| ping.value.to_std()),
@@ -131,7 +127,9 @@ pub(in crate::catalog) fn http_settings(pack: &LoadedPack, compiler: &mut Compil
             timeout: drain.timeout.map_or(Duration::from_secs(25), value_types::Duration::to_std),
         }),
         limits: http_limits(http, compiler),
-        key_spans: ["listen", "path", "sse"].map(|key| (key, compiler.key_location(http.location, key).span())).into(),
+        key_spans: ["listen", "path", "sse", "sessions"]
+            .map(|key| (key, compiler.key_location(http.location, key).span()))
+            .into(),
         at: Some(http.location.span()),
     })
 }
@@ -189,6 +187,33 @@ fn resolve_segments(path: &str) -> String {
         }
     }
     format!("/{}", segments.join("/"))
+}
+
+/// `serve --http` refuses to listen there without `--insecure`.
+fn warn_of_open_address(http: &manifest::Http, address: Option<SocketAddr>, compiler: &mut Compiler<'_>) {
+    let is_protected = http.token.is_some() || http.auth.is_some();
+    let open = address.filter(|address| !address.ip().is_loopback() && !is_protected);
+    if let Some((listen, address)) = http.listen.as_ref().zip(open) {
+        let message = format!("missing `token`: `{address}` is reachable from other machines");
+        compiler.warning(Code::Unsafe, listen.location, message).help("set `token`, or listen on `127.0.0.1`");
+    }
+}
+
+fn check_sessions(http: &manifest::Http, pack: &LoadedPack, compiler: &mut Compiler<'_>) {
+    let Some(sessions) = http.sessions.as_ref().filter(|sessions| sessions.value != manifest::SessionHome::Memory)
+    else {
+        return;
+    };
+    if http.sse == Some(true) {
+        compiler
+            .error(Code::Conflict, sessions.location, "HTTP+SSE has its sessions in memory")
+            .help("remove `sse`, or write `sessions: memory`");
+    }
+    if sessions.value == manifest::SessionHome::Store && pack.manifest.store.is_none() {
+        compiler
+            .error(Code::MissingKey, sessions.location, "missing key `store`, which holds the sessions")
+            .help("add `store: { redis: \"{{env.REDIS_URL}}\" }` at the top of the manifest");
+    }
 }
 
 fn check_origins(http: &manifest::Http, compiler: &mut Compiler<'_>) {

@@ -1,14 +1,17 @@
-//! Checks the keys `admin`, `audit` and `telemetry` of a manifest.
+//! Checks the keys `admin`, `audit`, `telemetry` and `store` of a manifest.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use crate::catalog::settings::http_settings::parse_address;
+use crate::catalog::settings::http_settings::{parse_address, secret_variable};
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, Span};
 use crate::files::expand_home;
 use crate::load::LoadedPack;
 use crate::manifest::{self, AuditLevel, Telemetry};
+use crate::store::RedisUrl;
+use crate::yaml::Spanned;
 
 /// What an operator sees of a server.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +20,7 @@ pub struct OperationSettings {
     pub admin: Option<SocketAddr>,
     pub audit: Option<AuditSettings>,
     pub telemetry: Option<Telemetry>,
+    pub store: Option<StoreSettings>,
     /// Locations of the keys, or of the map that should hold them.
     key_spans: Vec<(&'static str, Span)>,
 }
@@ -30,6 +34,20 @@ pub struct AuditSettings {
     pub required: bool,
 }
 
+/// Where replicas share what they must.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoreSettings {
+    /// The URL of Redis, which may have a password.
+    pub url: String,
+    pub prefix: String,
+}
+
+impl fmt::Debug for StoreSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreSettings").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
 impl OperationSettings {
     /// The location of one of the keys.
     pub fn key_span(&self, key: &str) -> Option<Span> {
@@ -37,7 +55,7 @@ impl OperationSettings {
     }
 }
 
-/// Checks `admin` and `audit`. What is wrong is reported.
+/// Checks `admin`, `audit` and `store`. What is wrong is reported.
 pub(in crate::catalog) fn operation_settings(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> OperationSettings {
     let manifest = &pack.manifest;
     let admin = manifest.admin.as_ref().and_then(|admin| {
@@ -61,8 +79,33 @@ pub(in crate::catalog) fn operation_settings(pack: &LoadedPack, compiler: &mut C
         }
         settings
     });
-    let key_spans = ["admin", "audit", "telemetry"].map(|key| (key, compiler.key_location(pack.at, key).span()));
-    OperationSettings { admin, audit, telemetry: manifest.telemetry, key_spans: key_spans.into() }
+    let store = manifest.store.as_ref().and_then(|store| store_settings(store, pack, compiler));
+    let key_spans =
+        ["admin", "audit", "telemetry", "store"].map(|key| (key, compiler.key_location(pack.at, key).span()));
+    OperationSettings { admin, audit, telemetry: manifest.telemetry, store, key_spans: key_spans.into() }
+}
+
+fn store_settings(
+    store: &Spanned<manifest::Store>,
+    pack: &LoadedPack,
+    compiler: &mut Compiler<'_>,
+) -> Option<StoreSettings> {
+    let Some(redis) = &store.redis else {
+        compiler.error(Code::MissingKey, store.location, "missing `redis`").help("such as `\"{{env.REDIS_URL}}\"`");
+        return None;
+    };
+    // What a variable holds is read when the server starts: tests have other values.
+    let url = match redis.contains("{{") {
+        true => secret_variable(redis, "redis", "replicas share nothing", pack, compiler)??.1,
+        false => redis.value.clone(),
+    };
+    if let Some(error) = RedisUrl::parse(&url).err().filter(|_| url == redis.value) {
+        compiler.error(Code::BadValue, redis.location, error.to_string());
+        return None;
+    }
+    let name = pack.manifest.server.as_ref().and_then(|server| server.name.as_ref());
+    let prefix = store.prefix.as_ref().or(name).map(|prefix| prefix.value.clone()).unwrap_or_default();
+    Some(StoreSettings { url, prefix })
 }
 
 fn audit_settings(audit: &manifest::Audit, pack: &LoadedPack) -> Option<AuditSettings> {

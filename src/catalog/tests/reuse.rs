@@ -14,6 +14,7 @@ use crate::compile::{FileBuffers, LoadDependencies};
 use crate::diagnostic::render_lines;
 use crate::files::Folder;
 use crate::load::{CommandOutputs, EnvSource, LoadedPacks, ManifestLocation, load_manifests};
+use crate::store::{MemoryStore, Store};
 use crate::world::World;
 
 /// What a prompt may be, below its name. Those of the first dozen are good wherever they are.
@@ -145,7 +146,8 @@ pub(super) fn describe(built: &BuildOutcome) -> String {
         lists.prompts.iter().flat_map(|prompt| [(prompt, json!({})), (prompt, json!({ "who": "7" }))])
     {
         let world: Arc<dyn World> = StubWorld::new(200, "text/plain", "fine");
-        let context = catalog.call_context(CancellationToken::new(), &world, Arc::default());
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let context = catalog.call_context(CancellationToken::new(), &world, Arc::default(), &store);
         let answer = block_on(catalog.get_prompt(&prompt.name, arguments.as_object().cloned(), &context));
         let _ = match answer {
             Ok(answer) => writeln!(text, "{}: {}", prompt.name, json!(answer.messages)),

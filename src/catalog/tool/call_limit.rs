@@ -2,12 +2,10 @@
 //!
 //! A call over a limit is refused, with when to retry, unless there is a queue. Limits per client are in server/.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::time::Instant;
 
 use crate::action::{ActionError, CallContext, McpClient, ProgressUpdate};
 use crate::budget::round_for_display;
@@ -15,16 +13,15 @@ use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
 use crate::catalog::tool::concurrency_queue::{ConcurrencyQueue, QueuePosition};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
+use crate::digest::Digest;
 use crate::manifest::{self, Concurrency, ConcurrencyKeys, RateLimitBy};
+use crate::store::CallRate;
 use crate::value_types;
 use crate::world::WorldError;
 use crate::yaml::{Location, Spanned};
 
-/// How many calls are remembered at most: each takes 16 bytes.
+/// How many calls are remembered at most: each takes 16 bytes, in Redis as well.
 const MAX_RATE_CALLS: u32 = 100_000;
-
-/// With how many callers those that do not call any more are looked for.
-const MIN_SWEPT_CALLERS: usize = 64;
 
 /// How many calls may wait at most: each holds its arguments.
 const MAX_QUEUE: u32 = 1000;
@@ -36,49 +33,14 @@ pub(in crate::catalog) struct CallLimit {
     max_concurrent: Option<u32>,
     /// How many calls may wait.
     queue: usize,
-    /// Shared with the same tool of later catalogs: a reload forgives nothing.
-    usage: OnceLock<Arc<Mutex<CallUsage>>>,
+    /// The calls that run and wait. Shared with the same tool of later catalogs.
+    usage: OnceLock<Arc<Mutex<ConcurrencyQueue>>>,
 }
 
 struct Rate {
-    calls: u32,
-    per: Duration,
+    rate: CallRate,
     /// Whether the calls of each caller are counted by themselves.
     by_caller: bool,
-}
-
-/// The issuer and the id of a caller; `None` where all are counted together, and for nobody.
-type CallerKey = Option<(String, String)>;
-
-#[derive(Default)]
-struct CallUsage {
-    calls: RecentCalls,
-    queue_state: ConcurrencyQueue,
-}
-
-/// When the calls of the last while began, oldest first, by whom they are counted.
-#[derive(Default)]
-struct RecentCalls {
-    by_caller: HashMap<CallerKey, VecDeque<Instant>>,
-    /// With how many callers those are dropped that have not called for a while.
-    sweep_at: usize,
-}
-
-impl RecentCalls {
-    /// Those of one caller, as far as they are within `per`.
-    fn of(&mut self, caller: CallerKey, per: Duration, now: Instant) -> &mut VecDeque<Instant> {
-        let is_over = |began: &Instant| now.duration_since(*began) >= per;
-        if self.by_caller.len() > self.sweep_at {
-            self.by_caller.retain(|_, calls| calls.back().is_some_and(|last| !is_over(last)));
-            // So that a sweep costs each call little, however many callers there are.
-            self.sweep_at = self.by_caller.len().saturating_mul(2).max(MIN_SWEPT_CALLERS);
-        }
-        let calls = self.by_caller.entry(caller).or_default();
-        while calls.front().is_some_and(is_over) {
-            calls.pop_front();
-        }
-        calls
-    }
 }
 
 /// An admitted call.
@@ -91,12 +53,12 @@ enum Admission {
 
 /// A call that runs, until this is dropped.
 pub(in crate::catalog) struct ConcurrencyPermit {
-    usage: Arc<Mutex<CallUsage>>,
+    usage: Arc<Mutex<ConcurrencyQueue>>,
 }
 
 /// A call that waits. It leaves the queue when this is dropped.
 struct QueuedCall {
-    usage: Arc<Mutex<CallUsage>>,
+    usage: Arc<Mutex<ConcurrencyQueue>>,
     position: QueuePosition,
     has_run: bool,
 }
@@ -119,7 +81,7 @@ impl CallLimit {
     pub(in crate::catalog) fn inherit_usage(&self, earlier: &CallLimit) {
         // A catalog that is served already keeps its own count.
         if self.usage.set(earlier.usage().clone()).is_ok() {
-            lock(self.usage()).queue_state.set_limit(self.max_concurrent);
+            lock(self.usage()).set_limit(self.max_concurrent);
         }
     }
 
@@ -132,10 +94,15 @@ impl CallLimit {
         name: &str,
         call: &CallContext,
     ) -> Result<ConcurrencyPermit, CallError> {
-        // A resumed call was admitted before.
-        let caller = || call.access.identity().map(|caller| (caller.issuer.clone(), caller.id.clone()));
-        let caller = self.rate.as_ref().filter(|rate| rate.by_caller).and_then(|_| caller());
-        let admission = self.acquire(name, caller, call.checkpoint.is_none());
+        let admission = match &self.rate {
+            // A resumed call was admitted before.
+            Some(rate) if call.checkpoint.is_none() => {
+                self.check_room(name).map_err(|message| Refusal::new(RefusalKind::LimitReached, message))?;
+                rate.count(name, call).await?;
+                self.acquire(name, true)
+            }
+            _ => self.acquire(name, call.checkpoint.is_none()),
+        };
         let queued = match admission.map_err(|message| Refusal::new(RefusalKind::LimitReached, message))? {
             Admission::Running(permit) => return Ok(permit),
             Admission::Waiting(queued) => queued,
@@ -152,27 +119,27 @@ impl CallLimit {
         }
     }
 
-    /// Admits a call, or returns a message that says when to retry. A resumed call was admitted before.
-    fn acquire(&self, name: &str, caller: CallerKey, is_new: bool) -> Result<Admission, String> {
+    /// Refuses a call that could neither run nor wait: it does not count.
+    fn check_room(&self, name: &str) -> Result<(), String> {
+        let mut current = lock(self.usage());
+        current.set_limit(self.max_concurrent);
+        if current.is_full() && current.waiting() >= self.queue { Err(self.refusal(name)) } else { Ok(()) }
+    }
+
+    /// Has a call run or wait, or returns a message that says when to retry. A resumed call runs.
+    fn acquire(&self, name: &str, is_new: bool) -> Result<Admission, String> {
         let usage = self.usage();
         let mut current = lock(usage);
-        current.queue_state.set_limit(self.max_concurrent);
-        let must_wait = is_new && current.queue_state.is_full();
-        if must_wait && current.queue_state.waiting() >= self.queue {
+        current.set_limit(self.max_concurrent);
+        if !is_new || !current.is_full() {
+            current.start();
+            return Ok(Admission::Running(ConcurrencyPermit { usage: usage.clone() }));
+        }
+        if current.waiting() >= self.queue {
             return Err(self.refusal(name));
         }
-        if let Some(rate) = self.rate.as_ref().filter(|_| is_new) {
-            let now = Instant::now();
-            rate.record_call(current.calls.of(caller, rate.per, now), now).map_err(|wait| {
-                format!("rate limit of `{name}` exceeded ({}); try again in {}", rate.describe(), format_wait(wait))
-            })?;
-        }
-        if must_wait {
-            let position = current.queue_state.wait();
-            return Ok(Admission::Waiting(QueuedCall { usage: usage.clone(), position, has_run: false }));
-        }
-        current.queue_state.start();
-        Ok(Admission::Running(ConcurrencyPermit { usage: usage.clone() }))
+        let position = current.wait();
+        Ok(Admission::Waiting(QueuedCall { usage: usage.clone(), position, has_run: false }))
     }
 
     fn refusal(&self, name: &str) -> String {
@@ -182,14 +149,14 @@ impl CallLimit {
         format!("concurrency limit of `{name}` reached ({running}{waiting}); try again when one has ended")
     }
 
-    fn usage(&self) -> &Arc<Mutex<CallUsage>> {
+    fn usage(&self) -> &Arc<Mutex<ConcurrencyQueue>> {
         self.usage.get_or_init(Arc::default)
     }
 }
 
 impl Drop for ConcurrencyPermit {
     fn drop(&mut self) {
-        lock(&self.usage).queue_state.end();
+        lock(&self.usage).end();
     }
 }
 
@@ -209,23 +176,24 @@ impl QueuedCall {
 impl Drop for QueuedCall {
     fn drop(&mut self) {
         if !self.has_run {
-            lock(&self.usage).queue_state.leave(&self.position);
+            lock(&self.usage).leave(&self.position);
         }
     }
 }
 
 impl Rate {
-    /// Counts a call among those of the last while, or returns how long to wait.
-    fn record_call(&self, calls: &mut VecDeque<Instant>, now: Instant) -> Result<(), Duration> {
-        // After a reload with a lower limit there are more than it allows.
-        let too_many = (calls.len() + 1).saturating_sub(self.calls as usize);
-        match too_many.checked_sub(1).and_then(|last| calls.get(last)) {
-            Some(last) => Err(self.per.saturating_sub(now.duration_since(*last))),
-            None => {
-                calls.push_back(now);
-                Ok(())
-            }
+    /// Counts a call among those of the last while, by whoever it is counted by.
+    async fn count(&self, name: &str, call: &CallContext) -> Result<(), Refusal> {
+        let mut key = Digest::new("calls of a tool").chain_update(name.as_bytes());
+        if let Some(caller) = call.access.identity().filter(|_| self.by_caller) {
+            key = key.chain_update(caller.issuer.as_bytes()).chain_update(caller.id.as_bytes());
         }
+        let counted = call.store.count_call(&format!("calls:{:032x}", key.finish_u128()), self.rate).await;
+        counted.map_err(|wait| {
+            let (rate, wait) = (self.describe(), format_wait(wait));
+            let message = format!("rate limit of `{name}` exceeded ({rate}); try again in {wait}");
+            Refusal::new(RefusalKind::LimitReached, message)
+        })
     }
 
     fn describe(&self) -> String {
@@ -234,13 +202,14 @@ impl Rate {
     }
 
     fn describe_frequency(&self) -> String {
-        let times = if self.calls == 1 { "once".to_owned() } else { format!("{} times", self.calls) };
-        match self.per.as_millis() {
+        let CallRate { calls, per } = self.rate;
+        let times = if calls == 1 { "once".to_owned() } else { format!("{calls} times") };
+        match per.as_millis() {
             1000 => format!("{times} a second"),
             60_000 => format!("{times} a minute"),
             3_600_000 => format!("{times} an hour"),
             86_400_000 => format!("{times} a day"),
-            _ => format!("{times} in {}", format_wait(self.per)),
+            _ => format!("{times} in {}", format_wait(per)),
         }
     }
 }
@@ -256,7 +225,7 @@ pub fn format_wait(wait: Duration) -> String {
     }
 }
 
-fn lock(usage: &Mutex<CallUsage>) -> MutexGuard<'_, CallUsage> {
+fn lock(usage: &Mutex<ConcurrencyQueue>) -> MutexGuard<'_, ConcurrencyQueue> {
     usage.lock()
 }
 
@@ -295,7 +264,7 @@ fn compile_rate(limit: &Spanned<manifest::RateLimit>, compiler: &mut Compiler<'_
             .help("declare `http.auth`, which says who calls");
     }
     let by_caller = by_caller.is_some();
-    Some(Rate { calls, per, by_caller })
+    Some(Rate { rate: CallRate { calls, per }, by_caller })
 }
 
 /// Checks `calls` and `per` of a rate, which stand under `key`.
@@ -331,75 +300,61 @@ fn report_zero(key: &str, at: Location, compiler: &mut Compiler<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use proptest::prelude::*;
+    use tokio_util::sync::CancellationToken;
 
-    fn limit(calls: u32, per: u64, max_concurrent: Option<u32>) -> CallLimit {
-        let rate = Some(Rate { calls, per: Duration::from_secs(per), by_caller: false });
-        CallLimit { rate, max_concurrent, queue: 0, usage: OnceLock::new() }
+    use super::*;
+    use crate::identity::{AccessControl, Identity};
+    use crate::store::{MemoryStore, Store};
+    use crate::world::{RealWorld, World};
+
+    fn limit(max_concurrent: u32) -> CallLimit {
+        CallLimit { rate: None, max_concurrent: Some(max_concurrent), queue: 0, usage: OnceLock::new() }
     }
 
     fn permit(limit: &CallLimit) -> ConcurrencyPermit {
-        match limit.acquire("x", None, true).ok().unwrap() {
+        match limit.acquire("x", true).ok().unwrap() {
             Admission::Running(permit) => permit,
             Admission::Waiting(_) => panic!("it waits"),
         }
     }
 
     fn refusal(limit: &CallLimit) -> String {
-        limit.acquire("x", None, true).err().unwrap()
+        limit.acquire("x", true).err().unwrap()
+    }
+
+    fn call(store: &Arc<dyn Store>, id: &str) -> CallContext {
+        let identity = Identity { issuer: "https://id.example".to_owned(), id: id.to_owned(), ..Identity::default() };
+        let world: Arc<dyn World> = Arc::new(RealWorld::new());
+        let call = CallContext::new(CancellationToken::new(), world, Arc::default(), store.clone());
+        CallContext { access: AccessControl::Caller(Some(Arc::new(identity))), ..call }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn rate_limit_admits_calls_and_says_when_to_retry() {
-        let limit = limit(3, 60, None);
-        for _ in 0..3 {
-            permit(&limit);
-            tokio::time::advance(Duration::from_secs(10)).await;
+    async fn calls_of_each_caller_are_counted_and_refused_ones_are_not() {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let rate = CallRate { calls: 1, per: Duration::from_secs(60) };
+        for by_caller in [false, true] {
+            let limit = CallLimit { rate: Some(Rate { rate, by_caller }), ..limit(1) };
+            let admitted = async |id: &str| {
+                limit.admit("x", &call(&store, id)).await.map(drop).map_err(|error| error.into_refusal().message)
+            };
+            assert_eq!(admitted("one").await, Ok(()));
+            let whose = if by_caller { " for each caller" } else { "" };
+            assert_eq!(
+                admitted("one").await,
+                Err(format!("rate limit of `x` exceeded (once a minute{whose}); try again in 60 s"))
+            );
+            assert_eq!(admitted("two").await.is_ok(), by_caller);
+            let _running = permit(&limit);
+            assert!(admitted("three").await.unwrap_err().starts_with("concurrency limit"));
+            drop(_running);
+            assert_eq!(admitted("three").await.is_ok(), by_caller, "what was refused did not count");
         }
-        assert_eq!(refusal(&limit), "rate limit of `x` exceeded (3 times a minute); try again in 30 s");
-        tokio::time::advance(Duration::from_millis(29_999)).await;
-        assert_eq!(refusal(&limit), "rate limit of `x` exceeded (3 times a minute); try again in 1 ms");
-        tokio::time::advance(Duration::from_millis(1)).await;
-        permit(&limit);
-        assert_eq!(refusal(&limit), "rate limit of `x` exceeded (3 times a minute); try again in 10 s");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn refused_call_does_not_count() {
-        let limit = limit(1, 1, None);
-        permit(&limit);
-        for _ in 0..9 {
-            tokio::time::advance(Duration::from_millis(100)).await;
-            assert!(limit.acquire("x", None, true).is_err());
-        }
-        tokio::time::advance(Duration::from_millis(100)).await;
-        permit(&limit);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn callers_are_counted_by_themselves() {
-        let limit = limit(1, 60, None);
-        let rate = Some(Rate { calls: 1, per: Duration::from_secs(60), by_caller: true });
-        let limit = CallLimit { rate, ..limit };
-        let key = |id: usize| Some(("https://id.example".to_owned(), id.to_string()));
-        for id in 0..500 {
-            assert!(limit.acquire("x", key(id), true).is_ok());
-            let refused = limit.acquire("x", key(id), true).err().unwrap();
-            assert_eq!(refused, "rate limit of `x` exceeded (once a minute for each caller); try again in 60 s");
-        }
-        tokio::time::advance(Duration::from_secs(60)).await;
-        (0..500).for_each(|id| drop(limit.acquire("x", key(id % 2), true)));
-        let kept = lock(limit.usage()).calls.by_caller.len();
-        assert!(kept <= 500, "{kept} callers are kept");
-        (1000..1600).for_each(|id| drop(limit.acquire("x", key(id), true)));
-        let kept = lock(limit.usage()).calls.by_caller.len();
-        assert!(kept <= 602, "{kept} callers are kept, of whom 500 do not call any more");
     }
 
     #[test]
     fn concurrency_limit_frees_on_drop() {
-        let limit = limit(100, 1, Some(2));
+        let limit = limit(2);
         let first = permit(&limit);
         let _second = permit(&limit);
         assert_eq!(refusal(&limit), "concurrency limit of `x` reached (2 calls); try again when one has ended");
@@ -407,17 +362,10 @@ mod tests {
         permit(&limit);
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn usage_carries_over_to_next_catalog() {
-        let before = limit(3, 60, Some(1));
-        for _ in 0..3 {
-            permit(&before);
-            tokio::time::advance(Duration::from_secs(1)).await;
-        }
-        let after = limit(2, 60, Some(1));
+    #[test]
+    fn usage_carries_over_to_next_catalog() {
+        let (before, after) = (limit(1), limit(1));
         after.inherit_usage(&before);
-        assert_eq!(refusal(&after), "rate limit of `x` exceeded (2 times a minute); try again in 58 s");
-        tokio::time::advance(Duration::from_secs(58)).await;
         let _running = permit(&after);
         assert!(refusal(&before).contains("(1 call)"));
     }
@@ -430,31 +378,5 @@ mod tests {
         }
         assert_eq!(format_wait(Duration::from_nanos(1)), "1 ms");
         assert_eq!(format_wait(Duration::from_secs(7200)), "2 h");
-    }
-
-    proptest! {
-        #[test]
-        fn no_window_exceeds_the_rate(
-            calls in 1_u32..5,
-            gaps in proptest::collection::vec(0_u64..40, 1..60),
-        ) {
-            let rate = Rate { calls, per: Duration::from_secs(60), by_caller: false };
-            let mut now = Instant::now();
-            let (mut recent, mut let_in) = (RecentCalls::default(), Vec::new());
-            for gap in gaps {
-                now += Duration::from_secs(gap);
-                match rate.record_call(recent.of(None, rate.per, now), now) {
-                    Ok(()) => let_in.push(now),
-                    Err(wait) => {
-                        let mut later = recent.of(None, rate.per, now).clone();
-                        later.retain(|began| (now + wait).duration_since(*began) < rate.per);
-                        prop_assert!(rate.record_call(&mut later, now + wait).is_ok());
-                    }
-                }
-            }
-            for window in let_in.windows(calls as usize + 1) {
-                prop_assert!(window[calls as usize].duration_since(window[0]) >= rate.per);
-            }
-        }
     }
 }

@@ -7,6 +7,7 @@ pub(super) mod health;
 mod listen_address;
 mod manifest_reload;
 mod operation;
+mod replicas;
 mod service_manager;
 mod state_keys;
 
@@ -157,6 +158,7 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
     let Invocation { arguments, dev, output } = invocation;
     let options = ServeOptions { watching: !arguments.no_watch, declare_all_capabilities: dev.is_some() };
     let shared_server = shared_server(arguments, &server, options);
+    let background = replicas::join(arguments, &server, &shared_server)?;
     // The address is bound first, as this can fail.
     let bound = match &server.serving_mode {
         ServingMode::Http(endpoint) => {
@@ -200,6 +202,9 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
         }
     }
     stop.cancel();
+    // Tasks that were cancelled: nobody else tells of them.
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, shared_server.tell_replicas()).await;
+    drop(background);
     operation.end().await;
     if let Some(watching) = watching {
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, watching.join()).await;
@@ -291,17 +296,20 @@ fn start_watch(
 fn reload_serving_mode(arguments: &ServeArgs, server: &LoadedServer) -> ServingMode {
     let (listening, operation) = (server.catalog.http_settings(), server.catalog.operation_settings());
     let (admin, audit, telemetry) = (operation.admin, operation.audit.clone(), operation.telemetry);
+    let store = operation.store.clone();
     let ServingMode::Http(endpoint) = &server.serving_mode else {
-        return ServingMode::Pipe(SettingsAtStart { admin, audit, telemetry, ..SettingsAtStart::default() });
+        return ServingMode::Pipe(SettingsAtStart { admin, audit, telemetry, store, ..SettingsAtStart::default() });
     };
     let flag = arguments.http.as_ref().is_some_and(Option::is_some);
     let started = SettingsAtStart {
         listen: (!flag).then_some(listening.listen),
         path: Some(listening.path.clone()),
         sse: (!arguments.sse).then_some(listening.sse),
+        sessions: Some(listening.sessions),
         admin,
         audit,
         telemetry,
+        store,
     };
     ServingMode::Http(HttpServingMode { settings_at_start: Some(started), ..endpoint.clone() })
 }
@@ -313,6 +321,7 @@ fn http_options(arguments: &ServeArgs, endpoint: &HttpServingMode, listening: &H
         path: listening.path.clone().unwrap_or(default.path),
         insecure: arguments.insecure,
         sse: arguments.sse || listening.sse,
+        sessions: listening.sessions,
         ..default
     }
 }

@@ -1,6 +1,8 @@
 //! Reads the keys that encrypt pending calls, from a file or from the environment.
 
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 
@@ -9,15 +11,15 @@ use crate::diagnostic::without_byte_order_mark;
 
 /// The variable of the keys, without a file.
 const STATE_KEY_VARIABLE: &str = "FOLIO_STATE_KEY";
+/// How often a file is read again.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The minimum length of a key.
 const MIN_KEY_CHARS: usize = 32;
 
 /// The keys that the user gave, newest first; empty if the server generates one.
 pub(super) fn read_state_keys(arguments: &ServeArgs) -> anyhow::Result<Vec<Vec<u8>>> {
     if let Some(path) = &arguments.state_key_file {
-        let text =
-            fs::read_to_string(path).with_context(|| format!("cannot read the state keys in `{}`", path.display()))?;
-        return parse_keys(without_byte_order_mark(&text).lines(), &path.display().to_string());
+        return read_file(path);
     }
     match std::env::var(STATE_KEY_VARIABLE) {
         Ok(keys) => parse_keys(keys.split(','), STATE_KEY_VARIABLE),
@@ -25,6 +27,35 @@ pub(super) fn read_state_keys(arguments: &ServeArgs) -> anyhow::Result<Vec<Vec<u
         // The message of the error contains the value.
         Err(std::env::VarError::NotUnicode(_)) => bail!("{STATE_KEY_VARIABLE} is not UTF-8"),
     }
+}
+
+/// Reads the file again whenever it is another one, and hands over its keys. It never ends. Keys that cannot be read change
+/// nothing.
+pub(super) async fn follow(path: PathBuf, mut known: Vec<Vec<u8>>, replace: impl Fn(&[Vec<u8>])) {
+    let mut failure = None;
+    loop {
+        tokio::time::sleep(POLL_INTERVAL).await;
+        match read_file(&path) {
+            Ok(keys) if keys != known => {
+                replace(&keys);
+                known = keys;
+                tracing::info!(target: "folio::serve", "the state keys in `{}` are read again", path.display());
+            }
+            Ok(_) => failure = None,
+            Err(error) => {
+                let message = format!("{error:#}");
+                if failure.replace(message.clone()) != Some(message.clone()) {
+                    tracing::warn!(target: "folio::serve", "the state keys stay as they are: {message}");
+                }
+            }
+        }
+    }
+}
+
+fn read_file(path: &Path) -> anyhow::Result<Vec<Vec<u8>>> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read the state keys in `{}`", path.display()))?;
+    parse_keys(without_byte_order_mark(&text).lines(), &path.display().to_string())
 }
 
 /// Parses keys. Errors do not show them.

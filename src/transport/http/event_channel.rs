@@ -10,9 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     budget::{Caller, MemoryPool, Reservation, SMALL_RESERVATION_BYTES},
-    server::OutgoingMessage,
+    server::{OutgoingMessage, SessionEvent, SharedServer},
     transport::batch,
 };
+
+use super::{sessions::SessionId, stream_name::StreamName};
 
 /// How many events are kept that were read already, and for how long after the last. What is large is let go when it
 /// is read.
@@ -60,10 +62,31 @@ pub(super) struct Event {
     pub(super) bytes: u64,
 }
 
+/// Keeps the events of a session for other replicas, should this one end before its client has read them.
+#[derive(Clone)]
+pub(super) struct EventKeeper {
+    pub(super) shared_server: SharedServer,
+    pub(super) session: SessionId,
+}
+
+impl EventKeeper {
+    /// Keeps an event. What cannot be kept is lost with this replica alone.
+    fn keep(&self, channel: &str, index: u64, payload: &EventPayload) {
+        let (keeper, channel, json) = (self.clone(), channel.to_owned(), payload.json());
+        tokio::spawn(async move {
+            let json = String::from_utf8_lossy(&json).into_owned();
+            let event = SessionEvent { channel, index, json };
+            let _ = keeper.shared_server.keep_session_event(&keeper.session, &event).await;
+        });
+    }
+}
+
 /// A stream of events. Several may read it; each event goes to the one that came last, since a client that opens a
 /// second stream has often lost the first, which the server cannot know yet.
 pub(super) struct EventChannel {
-    number: u64,
+    name: String,
+    /// Keeps its events for other replicas.
+    keeper: Option<EventKeeper>,
     /// Cancelled at the end of the session.
     session_end: CancellationToken,
     caller: Arc<Caller>,
@@ -139,7 +162,12 @@ enum NextEvent {
 }
 
 impl EventChannel {
-    pub(super) fn new(number: u64, session_end: CancellationToken, caller: Arc<Caller>) -> Arc<EventChannel> {
+    pub(super) fn new(
+        name: &StreamName,
+        keeper: Option<EventKeeper>,
+        session_end: CancellationToken,
+        caller: Arc<Caller>,
+    ) -> Arc<EventChannel> {
         let state = ChannelState {
             events: VecDeque::new(),
             first: 1,
@@ -148,7 +176,8 @@ impl EventChannel {
             last_reader: 0,
             finished_at: None,
         };
-        Arc::new(EventChannel { number, session_end, caller, state: Mutex::new(state), changed: Notify::new() })
+        let (name, state) = (name.to_string(), Mutex::new(state));
+        Arc::new(EventChannel { name, keeper, session_end, caller, state, changed: Notify::new() })
     }
 
     /// Adds an event, and keeps its reservations as long as it is stored.
@@ -158,6 +187,9 @@ impl EventChannel {
             && state.events.iter().skip(state.delivered_count()).any(|waiting| waiting.payload.is_same_change(&payload))
         {
             return;
+        }
+        if let Some(keeper) = &self.keeper {
+            keeper.keep(&self.name, state.first + state.events.len() as u64, &payload);
         }
         state.events.push_back(StoredEvent { payload, reservations });
         if state.readers.is_empty() {
@@ -253,18 +285,12 @@ impl EventChannel {
     }
 
     fn event_id(&self, index: u64) -> String {
-        format!("{}-{index}", self.number)
+        format!("{}-{index}", self.name)
     }
 
     fn state(&self) -> MutexGuard<'_, ChannelState> {
         self.state.lock()
     }
-}
-
-/// Reads the number of a stream and the index of an event out of its id.
-pub(super) fn parse_event_id(id: &str) -> Option<(u64, u64)> {
-    let (channel, index) = id.split_once('-')?;
-    Some((channel.parse().ok()?, index.parse().ok()?))
 }
 
 impl EventPayload {
@@ -348,7 +374,8 @@ mod tests {
     }
 
     fn channel(number: u64) -> Arc<EventChannel> {
-        EventChannel::new(number, CancellationToken::new(), session(&Arc::new(Capacity::new(64 << 20))))
+        let name = StreamName { number, ..StreamName::default() };
+        EventChannel::new(&name, None, CancellationToken::new(), session(&Arc::new(Capacity::new(64 << 20))))
     }
 
     fn payload(number: u64) -> EventPayload {
@@ -401,7 +428,7 @@ mod tests {
                     // What came after what the client remembers was lost on the way.
                     Step::Resume(lost) => {
                         seen.truncate(seen.len().saturating_sub(lost).max(1));
-                        let after = seen.last().map(|(id, _)| parse_event_id(id).unwrap().1);
+                        let after = seen.last().map(|(id, _)| StreamName::parse_event_id(id).unwrap().1);
                         reader = channel.open_reader(after);
                         prop_assert!(reader.is_some());
                     }

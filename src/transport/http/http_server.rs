@@ -19,15 +19,16 @@ use tokio_util::sync::CancellationToken;
 use crate::catalog::{Catalog, HttpAccess};
 use crate::identity::AccessControl;
 use crate::server::SharedServer;
+use crate::store::StoreError;
 
 use super::{
-    BoundServer, DevPage,
+    BoundServer, DevPage, SessionHome,
     accept::Accepted,
     access_guard::AccessGuard,
     admission::{Admission, AdmissionGuard},
     authentication::{AuthDenial, Authentication, RECHECK_INTERVAL, Sender},
     connection::HttpConnection,
-    dev_page, event_channel,
+    dev_page,
     event_stream::{self, StreamKind},
     forwarded,
     health::answer_health_check,
@@ -35,9 +36,11 @@ use super::{
     refusal::RequestHead,
     request_head::{check_known_version, is_sessionless, refuse_body_type},
     response::{RefusedRequest, add_cors_headers, denied_response, method_not_allowed, other_path, text_response},
+    resumed_events,
     session::{HttpSession, SESSION_ID_HEADER},
-    sessions::Sessions,
+    sessions::{SessionError, Sessions},
     sse::{self, SsePaths},
+    stream_name::StreamName,
 };
 
 /// Where the tokens of open streams come from when they are checked again: they share the room for that.
@@ -55,6 +58,7 @@ pub(super) struct HttpServer {
     pub(super) authentication: Authentication,
     pub(super) admission: Arc<Admission>,
     pub(super) sessions: Arc<Sessions>,
+    pub(super) session_home: SessionHome,
     pub(super) keep_alive: Duration,
     pub(super) page: Option<DevPage>,
     /// Cancelled when the server stops.
@@ -144,9 +148,16 @@ impl HttpServer {
     }
 
     /// The session that a request of this caller names, if it lives and is its own.
-    pub(super) fn session_of(&self, headers: &HeaderMap, access: &AccessControl) -> Option<Arc<HttpSession>> {
-        let id = headers.get(SESSION_ID_HEADER)?.to_str().ok()?;
-        self.sessions.find(id, false, access)
+    pub(super) async fn session_of(
+        &self,
+        headers: &HeaderMap,
+        sender: &Sender,
+    ) -> Result<Option<Arc<HttpSession>>, RefusedRequest> {
+        let Some(id) = headers.get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok()) else { return Ok(None) };
+        self.sessions.find_anywhere(id, sender).await.map_err(|error| match error {
+            SessionError::StoreIsAway => RefusedRequest::store_is_away(None),
+            SessionError::TooMany => RefusedRequest::too_many_sessions(None),
+        })
     }
 
     pub(super) fn new(
@@ -157,6 +168,7 @@ impl HttpServer {
     ) -> HttpServer {
         let options = &bound.options;
         let sessions = Arc::new(Sessions::new(shared_server.clone(), options, shutdown.clone()));
+        shared_server.set_session_inbox(sessions.clone());
         HttpServer {
             path: options.path.clone(),
             sse: options.sse.then(|| SsePaths::for_endpoint(&options.path)),
@@ -166,6 +178,7 @@ impl HttpServer {
             shared_server: shared_server.clone(),
             shutdown,
             sessions,
+            session_home: options.sessions,
             keep_alive: options.keep_alive,
             page: options.page.clone(),
             stop,
@@ -275,42 +288,63 @@ async fn handle_mcp(
             None => post::handle_post(http_server, connection, parts, body, accepted, sender).await,
         },
         Method::GET if !accepted.event_stream => Ok(Accepted::refusal("text/event-stream")),
-        Method::GET | Method::DELETE if is_sessionless(&parts.headers) => {
+        Method::GET | Method::DELETE
+            if is_sessionless(&parts.headers) || http_server.session_home == SessionHome::None =>
+        {
             check_known_version(&parts.headers).map(|()| method_not_allowed("POST"))
         }
-        Method::GET => open_stream(http_server, &parts.headers, &sender),
-        Method::DELETE => end_session(http_server, &parts.headers, &sender.access),
+        Method::GET => open_stream(http_server, &parts.headers, &sender).await,
+        Method::DELETE => end_session(http_server, &parts.headers, &sender).await,
         _ => Ok(method_not_allowed("GET, POST, DELETE")),
     }
 }
 
 /// The session that a `GET` or `DELETE` means.
-fn require_session(
+async fn require_session(
     http_server: &HttpServer,
     headers: &HeaderMap,
-    access: &AccessControl,
+    sender: &Sender,
 ) -> Result<Arc<HttpSession>, RefusedRequest> {
     check_known_version(headers)?;
     if !headers.contains_key(SESSION_ID_HEADER) {
         return Err(RefusedRequest::text(StatusCode::BAD_REQUEST, SESSION_REQUIRED));
     }
-    http_server.session_of(headers, access).ok_or(RefusedRequest::SessionNotFound)
+    http_server.session_of(headers, sender).await?.ok_or(RefusedRequest::SessionNotFound)
 }
 
 /// Opens the stream of what belongs to no request, or one that broke off.
-fn open_stream(
+async fn open_stream(
     http_server: &Arc<HttpServer>,
     headers: &HeaderMap,
     sender: &Sender,
 ) -> Result<Response, RefusedRequest> {
-    let session = require_session(http_server, headers, &sender.access)?;
+    let session = require_session(http_server, headers, sender).await?;
     let guard = http_server.admission.admit_stream(&sender.account);
     let guard = guard.map_err(|reached| RefusedRequest::limit_reached(None, reached))?;
     let last_event = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let last_event = last_event.map(StreamName::parse_event_id);
+    if let Some(Some((name, after))) = &last_event
+        && name.number != 0
+        && !session.writes(name)
+    {
+        let events = resumed_events::resume(&http_server.shared_server, session, name.clone(), *after);
+        let events = events.map(move |event| {
+            let _held_until_the_end = &guard;
+            event
+        });
+        return Ok(event_stream::event_stream_response(events, http_server, headers, StreamKind::Answer));
+    }
+    let is_standalone = last_event.as_ref().is_none_or(|last| last.as_ref().is_some_and(|(name, _)| name.number == 0));
     let reader = match last_event {
-        Some(id) => event_channel::parse_event_id(id).and_then(|(channel, after)| session.resume(channel, after)),
+        Some(Some((name, after))) if session.writes(&name) => session.resume(name.number, after),
+        // The stream of what belongs to no request is each replica's own.
+        Some(Some((name, _))) if name.replica.is_some() => session.listen(),
+        Some(_) => None,
         None => session.listen(),
     };
+    if is_standalone {
+        session.note_listening().await;
+    }
     // A stream that is gone is over: of an error, browsers would try again and again.
     let Some(reader) = reader else {
         return Ok(event_stream::event_stream_response(stream::empty(), http_server, headers, StreamKind::Answer));
@@ -322,14 +356,15 @@ fn open_stream(
     Ok(event_stream::event_stream_response(events, http_server, headers, StreamKind::Listening))
 }
 
-fn end_session(
+async fn end_session(
     http_server: &HttpServer,
     headers: &HeaderMap,
-    access: &AccessControl,
+    sender: &Sender,
 ) -> Result<Response, RefusedRequest> {
-    require_session(http_server, headers, access)?;
+    require_session(http_server, headers, sender).await?;
     let id = headers.get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok()).unwrap_or_default();
-    http_server.sessions.end(id);
+    let ended = http_server.sessions.end_everywhere(id).await;
+    ended.map_err(|StoreError| RefusedRequest::store_is_away(None))?;
     Ok(text_response(StatusCode::NO_CONTENT, ""))
 }
 

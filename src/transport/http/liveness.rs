@@ -48,12 +48,21 @@ impl Liveness {
         Some(OutgoingMessage::question(id, "ping", None, None))
     }
 
-    /// Whether a response answers a request of ours, which the handler must not see.
+    /// Whether an id is that of the ping that waits for its answer.
+    pub(super) fn has_pinged(&self, id: &RequestId) -> bool {
+        self.is_ping_pending && is_ping(id)
+    }
+
+    /// Whether a response answers the ping that waits for it, which the handler must not see.
     pub(super) fn take_pong(&mut self, id: &RequestId) -> bool {
-        let ours = matches!(id, RequestId::String(id) if id.starts_with(PING_ID_PREFIX));
+        let ours = self.has_pinged(id);
         if ours {
             self.is_ping_pending = false;
         }
         ours
     }
+}
+
+fn is_ping(id: &RequestId) -> bool {
+    matches!(id, RequestId::String(id) if id.starts_with(PING_ID_PREFIX))
 }

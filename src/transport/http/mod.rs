@@ -26,9 +26,12 @@ mod single_request;
 mod standard_headers;
 mod liveness;
 mod response;
+mod resumed_events;
 mod session;
 mod sessions;
+mod shared_session;
 mod sse;
+mod stream_name;
 mod streams;
 
 use std::{
@@ -48,6 +51,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::HttpServingMode;
+use crate::manifest::SessionHome;
 use crate::server::SharedServer;
 
 pub use self::admin::{AdminListener, AdminView};
@@ -76,6 +80,8 @@ pub struct HttpOptions {
     pub insecure: bool,
     /// Whether HTTP+SSE of 2024-11-05 is served too, at `sse` and `messages` beside the endpoint.
     pub sse: bool,
+    /// Where sessions are.
+    pub sessions: SessionHome,
     /// How many sessions there may be at a time.
     pub max_sessions: usize,
     /// For how long a session without a word or an open stream is kept.
@@ -95,6 +101,7 @@ impl Default for HttpOptions {
             path: "/mcp".to_owned(),
             insecure: false,
             sse: false,
+            sessions: SessionHome::Memory,
             max_sessions: 1000,
             session_idle: Duration::from_secs(3600),
             ping: None,

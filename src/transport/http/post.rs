@@ -25,6 +25,7 @@ use crate::{
 };
 
 use super::{
+    SessionHome,
     accept::Accepted,
     admission::AdmissionGuard,
     authentication::Sender,
@@ -48,7 +49,7 @@ pub(super) async fn handle_post(
     accepted: Accepted,
     sender: Sender,
 ) -> Result<Response, RefusedRequest> {
-    let session = http_server.session_of(&parts.headers, &sender.access);
+    let session = http_server.session_of(&parts.headers, &sender).await?;
     let caller = session.as_ref().map_or(sender.account.caller(), |session| session.caller());
     let (bytes, reservation) = read_admitted(body, connection, caller).await?;
     let bytes = bytes_without_byte_order_mark(&bytes);
@@ -184,6 +185,9 @@ impl Post<'_> {
 
     /// Answers a message of a version with sessions that is in none.
     async fn answer_without_session(self, message: Incoming) -> Result<Response, RefusedRequest> {
+        if self.http_server.session_home == SessionHome::None {
+            return self.answer_alone(message).await;
+        }
         if self.headers.contains_key(SESSION_ID_HEADER) {
             return Err(RefusedRequest::SessionNotFound);
         }
@@ -195,6 +199,15 @@ impl Post<'_> {
                 self.begin_session(id, request).await
             }
             _ => Err(RefusedRequest::text(StatusCode::BAD_REQUEST, SESSION_REQUIRED)),
+        }
+    }
+
+    /// Answers a message of a version with sessions where there are none: it stands for itself.
+    async fn answer_alone(self, message: Incoming) -> Result<Response, RefusedRequest> {
+        match message {
+            Incoming::Request(id, request) => Ok(single_request::answer(self, id, request).await),
+            // Nothing that it could concern is known any more.
+            Incoming::Notification(_) | Incoming::Answer(..) => Ok(text_response(StatusCode::ACCEPTED, "")),
         }
     }
 
@@ -278,6 +291,7 @@ impl Post<'_> {
         let Some((session_id, session)) = sessions.create(false, &self.sender) else {
             return Err(RefusedRequest::too_many_sessions(Some(id)));
         };
+        let request_id = id.clone();
         let payload = ReceivedPayload::new(Incoming::Request(id, request), self.reservation.clone(), self.bytes);
         let received = session.receive(payload, &self.sender, self.guard.clone());
         let reader = received.inspect_err(|_| sessions.end(&session_id)).map_err(RefusedRequest::by_code)?;
@@ -289,6 +303,10 @@ impl Post<'_> {
             sessions.end(&session_id);
             return Err(RefusedRequest::text(StatusCode::INTERNAL_SERVER_ERROR, "session ended"));
         };
+        if session.version().is_some() && session.keep().await.is_err() {
+            sessions.end(&session_id);
+            return Err(RefusedRequest::store_is_away(Some(request_id)));
+        }
         let mut response = self.whole_answer(&answer.payload.json());
         if let Ok(session_id) = HeaderValue::from_str(&session_id) {
             response.headers_mut().insert(SESSION_ID_HEADER, session_id);

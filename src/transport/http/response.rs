@@ -29,6 +29,9 @@ pub(super) enum RefusedRequest {
     Later(StatusCode, MessageError, Duration),
 }
 
+/// After how long a store that was away may be back.
+const STORE_RETRY_AFTER: Duration = Duration::from_secs(1);
+
 impl RefusedRequest {
     pub(super) fn text(status: StatusCode, text: impl Into<Cow<'static, str>>) -> RefusedRequest {
         RefusedRequest::Text(status, text.into())
@@ -54,6 +57,12 @@ impl RefusedRequest {
         let status = if reached.is_of_caller { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::SERVICE_UNAVAILABLE };
         let message = format!("{}; try again in {}", reached.message, format_wait(reached.retry_after));
         RefusedRequest::Later(status, MessageError::busy(id, message), reached.retry_after)
+    }
+
+    /// It needs what replicas share, and that is away.
+    pub(super) fn store_is_away(id: Option<RequestId>) -> RefusedRequest {
+        let error = MessageError::busy(id, "the store that replicas share is away; try again later");
+        RefusedRequest::Later(StatusCode::SERVICE_UNAVAILABLE, error, STORE_RETRY_AFTER)
     }
 
     /// The session limit is reached.

@@ -4,7 +4,7 @@
 //! stream. In 2024-11-05 there is only the standalone stream.
 
 use std::{
-    sync::{Arc, Weak},
+    sync::{Arc, Weak, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -12,13 +12,16 @@ use axum::http::HeaderName;
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{ErrorData, RequestId};
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     budget::{Caller, CallerKind, Reservation},
     identity::AccessControl,
-    server::{ConnectionHandler, IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage, SharedServer},
+    server::{
+        ConnectionHandler, IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage, SharedServer, SharedSession,
+    },
     spec_version::SpecVersion,
     transport::{
         batch::AnswerRoute,
@@ -30,7 +33,7 @@ use crate::{
 use super::{
     admission::AdmissionGuard,
     authentication::Sender,
-    event_channel::{EventPayload, EventReader},
+    event_channel::{EventKeeper, EventPayload, EventReader},
     liveness::Liveness,
     sessions::SessionId,
     streams::SessionStreams,
@@ -43,23 +46,29 @@ pub(super) const SESSION_ID_HEADER: HeaderName = HeaderName::from_static("mcp-se
 const INITIALIZED_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct HttpSession {
-    id: SessionId,
-    handler: Arc<ConnectionHandler>,
+    pub(super) id: SessionId,
+    pub(super) handler: Arc<ConnectionHandler>,
     /// Whose it is: no other caller reaches it.
-    owner: AccessControl,
+    pub(super) owner: AccessControl,
     end_token: CancellationToken,
-    caller: Arc<Caller>,
+    pub(super) caller: Arc<Caller>,
     created_at: Instant,
+    /// Where other replicas may serve it too.
+    pub(super) shared: Option<SharedSession>,
+    /// Whether its client has opened the stream of what belongs to no request, here or elsewhere.
+    pub(super) has_listened: AtomicBool,
     state: Mutex<HttpSessionState>,
 }
 
-struct HttpSessionState {
-    peer_state: PeerState,
-    streams: SessionStreams,
-    last_used: Instant,
-    liveness: Liveness,
+pub(super) struct HttpSessionState {
+    pub(super) peer_state: PeerState,
+    pub(super) streams: SessionStreams,
+    pub(super) last_used: Instant,
+    /// When the store was last told that it is used.
+    pub(super) renewed_at: Instant,
+    pub(super) liveness: Liveness,
     /// Whether its client has sent anything since `initialize`.
-    is_initialized: bool,
+    pub(super) is_initialized: bool,
 }
 
 impl HttpSession {
@@ -69,6 +78,7 @@ impl HttpSession {
         is_single_stream: bool,
         sender: &Sender,
         end_token: CancellationToken,
+        shared: Option<SharedSession>,
     ) -> Arc<HttpSession> {
         // However many sessions a caller has who is known, it is one caller.
         let caller = match sender.access.identity() {
@@ -77,22 +87,31 @@ impl HttpSession {
         };
         let peer_state = PeerState::new(shared_server, caller.clone());
         let created_at = Instant::now();
+        let keeper = EventKeeper { shared_server: shared_server.clone(), session: id.clone() };
+        let keeper = shared.map(|_| keeper);
         let state = HttpSessionState {
             peer_state,
-            streams: SessionStreams::new(is_single_stream, end_token.clone(), caller.clone()),
+            streams: SessionStreams::new(is_single_stream, keeper, end_token.clone(), caller.clone()),
             last_used: created_at,
+            renewed_at: created_at,
             liveness: Liveness::default(),
             is_initialized: false,
         };
         Arc::new_cyclic(|session| HttpSession {
             id,
-            handler: shared_server.connect(Arc::new(SessionSink(session.clone())), shared_server.stop_token()),
+            handler: connect(shared_server, Arc::new(SessionSink(session.clone())), shared),
             owner: sender.access.clone(),
             end_token,
             caller,
             created_at,
+            shared,
+            has_listened: AtomicBool::new(false),
             state: Mutex::new(state),
         })
+    }
+
+    pub(super) fn id(&self) -> &SessionId {
+        &self.id
     }
 
     pub(super) fn has_single_stream(&self) -> bool {
@@ -195,7 +214,8 @@ impl HttpSession {
         }
         let has_request = outcome.messages.iter().any(|message| matches!(message, HandlerMessage::Request(_)));
         let reader = if (has_request || outcome.batch.is_some()) && !state.streams.is_single() {
-            let (number, channel) = state.streams.open();
+            let requests = outcome.messages.iter().filter_map(HandlerMessage::request_id);
+            let (number, channel) = state.streams.open(requests.collect());
             if let Some(batch) = outcome.batch {
                 state.streams.register_batch(batch, number);
             }
@@ -214,26 +234,37 @@ impl HttpSession {
         drop(state);
         for message in outcome.messages {
             match message {
-                HandlerMessage::Request(request) => {
-                    let (session, reservation) = (self.clone(), request.reservation.clone());
-                    let source = sender.source(Some(self.id.clone()), request.source.bytes);
-                    let (access, secrets) = (sender.access.clone(), sender.secrets.clone());
-                    let request = IncomingRequest { access, secrets, source, ..request };
-                    let guard = guard.clone();
-                    self.handler.begin(request, move |answer| {
-                        drop(guard);
-                        session.answer(answer, reservation);
-                    });
+                HandlerMessage::Request(request) => self.begin(request, sender, guard.clone()),
+                HandlerMessage::Answer(id, answer) if self.is_asked_elsewhere(&id) => {
+                    self.handler.forward_answer(&self.id, &id, &answer);
                 }
-                HandlerMessage::Answer(id, answer) => {
-                    if !self.state().take_pong(&id) {
-                        self.handler.peer().take_answer(&id, answer);
-                    }
+                HandlerMessage::Answer(id, answer) => self.take_answer(&id, answer),
+                HandlerMessage::Notification(notification) => {
+                    self.forward_if_shared(&notification, &outcome.cancelled);
+                    self.handler.receive_notification(&notification);
                 }
-                HandlerMessage::Notification(notification) => self.handler.receive_notification(&notification),
             }
         }
         Ok(reader)
+    }
+
+    /// Begins to answer a request, which holds this guard until then.
+    fn begin(self: &Arc<HttpSession>, request: IncomingRequest, sender: &Sender, guard: Option<Arc<AdmissionGuard>>) {
+        let (session, reservation) = (self.clone(), request.reservation.clone());
+        let source = sender.source(Some(self.id.clone()), request.source.bytes);
+        let (access, secrets) = (sender.access.clone(), sender.secrets.clone());
+        let request = IncomingRequest { access, secrets, source, ..request };
+        self.handler.begin(request, move |answer| {
+            drop(guard);
+            session.answer(answer, reservation);
+        });
+    }
+
+    /// Hands the answer to a question to who asked it here.
+    pub(super) fn take_answer(&self, id: &RequestId, answer: Result<Value, ErrorData>) {
+        if !self.state().take_pong(id) {
+            self.handler.peer().take_answer(id, answer);
+        }
     }
 
     /// Answers a question that its client cannot be asked.
@@ -247,6 +278,7 @@ impl HttpSession {
     pub(super) fn listen(&self) -> Option<EventReader> {
         let mut state = self.state();
         state.record_activity();
+        state.is_initialized = true;
         state.streams.standalone().open_reader(None)
     }
 
@@ -272,7 +304,7 @@ impl HttpSession {
         answered.iter().for_each(|id| state.streams.release_request(id));
     }
 
-    fn state(&self) -> MutexGuard<'_, HttpSessionState> {
+    pub(super) fn state(&self) -> MutexGuard<'_, HttpSessionState> {
         self.state.lock()
     }
 }
@@ -280,6 +312,17 @@ impl HttpSession {
 impl Drop for HttpSession {
     fn drop(&mut self) {
         self.end_token.cancel();
+    }
+}
+
+fn connect(
+    shared_server: &SharedServer,
+    sink: Arc<dyn MessageSink>,
+    shared: Option<SharedSession>,
+) -> Arc<ConnectionHandler> {
+    match shared {
+        Some(shared) => shared_server.connect_shared(sink, shared_server.stop_token(), shared),
+        None => shared_server.connect(sink, shared_server.stop_token()),
     }
 }
 
@@ -346,6 +389,7 @@ mod tests {
             is_single_stream,
             &Sender::default(),
             CancellationToken::new(),
+            None,
         );
         let client = json!({ "name": "t", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });

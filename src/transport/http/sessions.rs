@@ -6,9 +6,13 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{identity::AccessControl, server::SharedServer};
+use crate::{
+    identity::AccessControl,
+    server::{SessionInbox, SessionMessage, SharedServer, SharedSession},
+    store::StoreError,
+};
 
-use super::{HttpOptions, authentication::Sender, session::HttpSession};
+use super::{HttpOptions, SessionHome, authentication::Sender, session::HttpSession};
 
 /// What a session is known by.
 pub(super) type SessionId = Arc<str>;
@@ -24,6 +28,8 @@ pub(super) struct Sessions {
     idle: Duration,
     ping: Option<Duration>,
     shutdown: CancellationToken,
+    /// Whether they are in the store, for any replica.
+    are_shared: bool,
 }
 
 impl Sessions {
@@ -36,7 +42,13 @@ impl Sessions {
             idle: options.session_idle,
             ping: options.ping,
             shutdown,
+            are_shared: options.sessions == SessionHome::Store,
         }
+    }
+
+    fn shared(&self) -> Option<SharedSession> {
+        // Sessions that are used are renewed every quarter of it.
+        self.are_shared.then(|| SharedSession { lifetime: self.idle() * 5 / 4 })
     }
 
     pub(super) fn shared_server(&self) -> &SharedServer {
@@ -57,24 +69,75 @@ impl Sessions {
 
     /// Begins one of this caller, unless there are too many. One that has not begun or is idle for longest makes room.
     pub(super) fn create(&self, is_single_stream: bool, sender: &Sender) -> Option<(SessionId, Arc<HttpSession>)> {
-        let max = self.max_sessions();
         let mut open = self.open();
+        self.make_room(&mut open, sender)?;
+        let id = SessionId::from(uuid::Uuid::new_v4().to_string());
+        Some((id.clone(), self.insert(&mut open, id, is_single_stream, sender)))
+    }
+
+    fn insert(
+        &self,
+        open: &mut HashMap<SessionId, Arc<HttpSession>>,
+        id: SessionId,
+        is_single_stream: bool,
+        sender: &Sender,
+    ) -> Arc<HttpSession> {
+        let end_token = self.shutdown.child_token();
+        let session =
+            HttpSession::new(&self.shared_server, id.clone(), is_single_stream, sender, end_token, self.shared());
+        open.insert(id, session.clone());
+        session
+    }
+
+    /// Ends a session for another one of this caller, if there are too many. `None` where none can be ended.
+    fn make_room(&self, open: &mut HashMap<SessionId, Arc<HttpSession>>, sender: &Sender) -> Option<()> {
+        let max = self.max_sessions();
         let is_own = |session: &HttpSession| session.owner().is_same_caller(&sender.access);
         let is_known = sender.access.identity().is_some();
         let own = open.values().filter(|session| is_known && is_own(session)).count();
         // Who is known has at most half, and makes room for itself.
         if open.len() >= max || own >= max.div_ceil(2) {
             let is_candidate = |session: &HttpSession| own < max.div_ceil(2) || is_own(session);
-            let idle = evictable_session(&open, is_candidate)?;
+            let idle = evictable_session(open, is_candidate)?;
             if let Some(session) = open.remove(&idle) {
                 session.end();
             }
         }
-        let id = SessionId::from(uuid::Uuid::new_v4().to_string());
-        let session =
-            HttpSession::new(&self.shared_server, id.clone(), is_single_stream, sender, self.shutdown.child_token());
-        open.insert(id.clone(), session.clone());
-        Some((id, session))
+        Some(())
+    }
+
+    /// A session of this caller, which another replica may have begun.
+    pub(super) async fn find_anywhere(
+        &self,
+        id: &str,
+        sender: &Sender,
+    ) -> Result<Option<Arc<HttpSession>>, SessionError> {
+        if let Some(session) = self.find(id, false, &sender.access) {
+            return Ok(Some(session));
+        }
+        if !self.are_shared {
+            return Ok(None);
+        }
+        let record = self.shared_server.find_session(id, &sender.access).await?;
+        let Some(record) = record else { return Ok(None) };
+        let mut open = self.open();
+        // Another request may have found it meanwhile.
+        if let Some(session) = open.get(id).filter(|session| !session.end_token().is_cancelled()) {
+            return Ok(Some(session.clone()));
+        }
+        self.make_room(&mut open, sender).ok_or(SessionError::TooMany)?;
+        let session = self.insert(&mut open, id.into(), false, sender);
+        session.restore(record);
+        Ok(Some(session))
+    }
+
+    /// Ends a session for good, wherever it is held.
+    pub(super) async fn end_everywhere(&self, id: &str) -> Result<(), StoreError> {
+        if self.are_shared {
+            self.shared_server.forget_session(id).await?;
+        }
+        self.end(id);
+        Ok(())
     }
 
     /// A session of this caller. That of another is as if there were none.
@@ -114,6 +177,7 @@ impl Sessions {
             let idle = self.idle();
             tokio::time::sleep((idle / 4).clamp(Duration::from_millis(10), Duration::from_secs(5))).await;
             self.retain("idle", |session| !session.is_idle(idle));
+            self.renew().await;
         }
     }
 
@@ -133,6 +197,17 @@ impl Sessions {
         }
     }
 
+    /// Tells the store which sessions are used.
+    async fn renew(&self) {
+        let used: Vec<(SessionId, Duration)> = {
+            let open = self.open();
+            open.iter().filter_map(|(id, session)| Some((id.clone(), session.due_renewal()?))).collect()
+        };
+        for (id, lifetime) in used {
+            let _ = self.shared_server.renew_session(&id, lifetime).await;
+        }
+    }
+
     fn retain(&self, reason: &str, keep: impl Fn(&HttpSession) -> bool) {
         let ended: Vec<SessionId> = {
             let open = self.open();
@@ -146,6 +221,44 @@ impl Sessions {
 
     fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<HttpSession>>> {
         self.open.lock()
+    }
+}
+
+impl SessionInbox for Sessions {
+    fn take(&self, id: &str, message: SessionMessage) {
+        if matches!(message, SessionMessage::Ended) {
+            return self.end(id);
+        }
+        let session = self.open().get(id).cloned();
+        session.into_iter().for_each(|session| session.take(message.clone()));
+    }
+
+    fn keep_all(&self) {
+        if !self.are_shared {
+            return;
+        }
+        let sessions: Vec<Arc<HttpSession>> = self.open().values().cloned().collect();
+        tokio::spawn(async move {
+            for session in sessions {
+                if session.keep().await.is_err() {
+                    // The next gap tells of it again.
+                    return;
+                }
+            }
+        });
+    }
+}
+
+/// Why a session that another replica has begun cannot be served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SessionError {
+    StoreIsAway,
+    TooMany,
+}
+
+impl From<StoreError> for SessionError {
+    fn from(StoreError: StoreError) -> SessionError {
+        SessionError::StoreIsAway
     }
 }
 

@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use axum::{http::StatusCode, response::Response};
 use futures_util::{StreamExt, future::BoxFuture, stream};
-use rmcp::model::{ClientRequest, ErrorCode, RequestId};
+use rmcp::model::{ClientRequest, ErrorCode, InitializeRequestParams, RequestId};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::server::{IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage};
+use crate::spec_version::SpecVersion;
 
 use super::{
+    SessionHome,
     event_stream::{self, StreamKind},
     post::{Post, missing_meta},
+    request_head::{is_sessionless, protocol_version},
     response::{json_response, text_response},
 };
 
@@ -21,7 +24,8 @@ const MAX_UNREAD_MESSAGES: usize = 64;
 
 /// Answers a request by itself. It is cancelled when its client is gone.
 pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientRequest>) -> Response {
-    let is_complete = missing_meta(&request).is_empty();
+    let assumed = post.assumed_session(&request);
+    let is_complete = assumed.is_some() || missing_meta(&request).is_empty();
     let cancel = CancellationToken::new();
     let (sender, mut messages) = mpsc::channel(MAX_UNREAD_MESSAGES);
     let shared_server = post.http_server.sessions.shared_server();
@@ -31,6 +35,9 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
         stop_with_token(&post, stop.clone(), cancel.clone());
     }
     let handler = shared_server.connect_once(Arc::new(RequestSink(sender.clone())), stop);
+    if let Some(version) = assumed {
+        handler.begin_session(InitializeRequestParams::default(), version);
+    }
     let guard = cancel.clone().drop_guard();
     let incoming = IncomingRequest {
         id,
@@ -71,6 +78,17 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
             Some(answer) => json_response(StatusCode::OK, answer.json),
             None => text_response(StatusCode::ACCEPTED, ""),
         },
+    }
+}
+
+impl Post<'_> {
+    /// The version of the session that a request would be in, where there are no sessions. `initialize` begins one, which ends
+    /// with its answer. A client that names no version speaks 2025-03-26 (basic/transports).
+    fn assumed_session(&self, request: &ClientRequest) -> Option<SpecVersion> {
+        let begins = matches!(request, ClientRequest::InitializeRequest(_));
+        let has_session = self.http_server.session_home == SessionHome::None && !is_sessionless(self.headers);
+        let version = protocol_version(self.headers).and_then(SpecVersion::parse);
+        (has_session && !begins).then(|| version.unwrap_or(SpecVersion::V2025_03_26))
     }
 }
 

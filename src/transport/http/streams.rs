@@ -14,7 +14,10 @@ use crate::{
     transport::batch::FinishedBatch,
 };
 
-use super::event_channel::{EventChannel, EventPayload};
+use super::{
+    event_channel::{EventChannel, EventKeeper, EventPayload},
+    stream_name::StreamName,
+};
 
 /// How many streams with an answer are kept for a client that lost them on the way.
 pub(super) const MAX_FINISHED_STREAMS: usize = 4;
@@ -23,6 +26,8 @@ pub(super) const MAX_FINISHED_STREAMS: usize = 4;
 pub(super) struct SessionStreams {
     /// Whether all goes down one stream.
     is_single_stream: bool,
+    /// What keeps events for other replicas.
+    keeper: Option<EventKeeper>,
     caller: Arc<Caller>,
     /// The stream for all that belongs to no request: number 0.
     standalone: Arc<EventChannel>,
@@ -46,12 +51,24 @@ struct RequestStream {
     tokens: Vec<ProgressToken>,
 }
 
+fn stream_name(keeper: Option<&EventKeeper>, number: u64, requests: Vec<RequestId>) -> StreamName {
+    let replica = keeper.map(|keeper| keeper.shared_server.replica().into());
+    StreamName { replica, number, requests }
+}
+
 impl SessionStreams {
     /// The one stream that a session begins with; all of them end when it is `over`.
-    pub(super) fn new(is_single_stream: bool, session_end: CancellationToken, caller: Arc<Caller>) -> SessionStreams {
+    pub(super) fn new(
+        is_single_stream: bool,
+        keeper: Option<EventKeeper>,
+        session_end: CancellationToken,
+        caller: Arc<Caller>,
+    ) -> SessionStreams {
+        let standalone = stream_name(keeper.as_ref(), 0, Vec::new());
         SessionStreams {
             is_single_stream,
-            standalone: EventChannel::new(0, session_end, caller.clone()),
+            keeper,
+            standalone: EventChannel::new(&standalone, None, session_end, caller.clone()),
             caller,
             opened: HashMap::new(),
             finished: VecDeque::new(),
@@ -78,10 +95,12 @@ impl SessionStreams {
         self.standalone.has_reader() || self.opened.values().any(|opened| opened.channel.has_reader())
     }
 
-    /// Opens a stream.
-    pub(super) fn open(&mut self) -> (u64, Arc<EventChannel>) {
+    /// Opens a stream for the answers to these requests.
+    pub(super) fn open(&mut self, requests: Vec<RequestId>) -> (u64, Arc<EventChannel>) {
         self.last_number += 1;
-        let channel = EventChannel::new(self.last_number, self.standalone.session_end().clone(), self.caller.clone());
+        let name = stream_name(self.keeper.as_ref(), self.last_number, requests);
+        let (session_end, caller) = (self.standalone.session_end().clone(), self.caller.clone());
+        let channel = EventChannel::new(&name, self.keeper.clone(), session_end, caller);
         self.opened
             .insert(self.last_number, RequestStream { channel: channel.clone(), pending_count: 0, tokens: Vec::new() });
         (self.last_number, channel)

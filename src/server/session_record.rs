@@ -1,0 +1,284 @@
+//! Sessions that any replica serves: what they began with and how they changed is in the store, and replicas tell each other
+//! what concerns a session that several of them hold.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{ClientNotification, ErrorData, InitializeRequestParams, RequestId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::action::LogLevel;
+use crate::identity::AccessControl;
+use crate::spec_version::SpecVersion;
+use crate::store::{Recipient, StoreError};
+
+use super::{
+    ConnectionHandler, SharedServer, replicas::ReplicaMessage, request::McpRequest, session::NegotiatedSession,
+    subscription,
+};
+
+/// How long the id of a session is at most.
+const MAX_ID_BYTES: usize = 64;
+/// How long events are kept for a client that lost them on the way.
+const EVENT_LIFETIME: Duration = Duration::from_secs(120);
+
+/// What a session began with.
+#[derive(Debug, Serialize, Deserialize)]
+struct SessionStart {
+    /// The issuer and the id of whose it is, if anybody.
+    caller: Option<(String, String)>,
+    client: InitializeRequestParams,
+    version: String,
+}
+
+/// What a session was told since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum SessionChange {
+    Level(LogLevel),
+    Subscribed(String),
+    Unsubscribed(String),
+    /// Its client has opened the stream of what belongs to no request, and may have missed something on it.
+    Listened,
+}
+
+/// A session as the store has it.
+pub(crate) struct SessionRecord {
+    start: SessionStart,
+    changes: Vec<SessionChange>,
+}
+
+impl SessionRecord {
+    /// Whether its client has opened the stream of what belongs to no request.
+    pub(crate) fn has_listened(&self) -> bool {
+        self.changes.contains(&SessionChange::Listened)
+    }
+}
+
+/// A session that any replica may serve.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SharedSession {
+    /// How long the store keeps it, unless it is used again.
+    pub(crate) lifetime: Duration,
+}
+
+/// What one replica tells the others that hold a session.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum SessionMessage {
+    Changed(SessionChange),
+    /// A notification or an answer of its client, as JSON: it may be about a request or a question elsewhere.
+    Received(String),
+    Ended,
+}
+
+/// An event of a session, for a client that reads it from another replica.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SessionEvent {
+    /// The stream.
+    pub(crate) channel: String,
+    pub(crate) index: u64,
+    /// The message, or the list of them.
+    pub(crate) json: String,
+}
+
+/// What takes the messages of other replicas about sessions.
+pub(crate) trait SessionInbox: Send + Sync {
+    fn take(&self, id: &str, message: SessionMessage);
+
+    /// The store may have forgotten sessions: those that are held here are kept again.
+    fn keep_all(&self);
+}
+
+fn key(id: &str) -> String {
+    format!("session:{id}")
+}
+
+fn changes_key(id: &str) -> String {
+    format!("session:{id}:changes")
+}
+
+fn events_key(id: &str) -> String {
+    format!("session:{id}:events")
+}
+
+fn encode(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+impl SharedServer {
+    /// A session of this caller in the store.
+    pub(crate) async fn find_session(
+        &self,
+        id: &str,
+        access: &AccessControl,
+    ) -> Result<Option<SessionRecord>, StoreError> {
+        if id.len() > MAX_ID_BYTES {
+            return Ok(None);
+        }
+        let Some(start) = self.store().get(&key(id)).await? else { return Ok(None) };
+        let start: Option<SessionStart> = serde_json::from_slice(&start).ok();
+        let Some(start) = start.filter(|start| start.caller == access.caller_key()) else { return Ok(None) };
+        let changes = self.store().read(&changes_key(id)).await?;
+        let changes = changes.iter().filter_map(|change| serde_json::from_slice(change).ok()).collect();
+        Ok(Some(SessionRecord { start, changes }))
+    }
+
+    /// Has the store forget a session, and replicas that hold it.
+    pub(crate) async fn forget_session(&self, id: &str) -> Result<(), StoreError> {
+        self.store().remove(&[&key(id), &changes_key(id), &events_key(id)]).await?;
+        self.tell_of_session(id, SessionMessage::Ended).await
+    }
+
+    /// Keeps a session for longer.
+    pub(crate) async fn renew_session(&self, id: &str, lifetime: Duration) -> Result<(), StoreError> {
+        self.store().extend(&[&key(id), &changes_key(id)], lifetime).await
+    }
+
+    /// Keeps an event of a session for a while.
+    pub(crate) async fn keep_session_event(&self, id: &str, event: &SessionEvent) -> Result<(), StoreError> {
+        self.store().append(&events_key(id), &encode(event), EVENT_LIFETIME).await
+    }
+
+    /// The events of a stream of a session after one of them, in their order.
+    pub(crate) async fn session_events(
+        &self,
+        id: &str,
+        channel: &str,
+        after: u64,
+    ) -> Result<Vec<SessionEvent>, StoreError> {
+        let events = self.store().read(&events_key(id)).await?;
+        let events = events.iter().filter_map(|event| serde_json::from_slice(event).ok());
+        let of_channel = |event: &SessionEvent| event.channel == channel && event.index > after;
+        let mut events: Vec<SessionEvent> = events.filter(of_channel).collect();
+        events.sort_by_key(|event| event.index);
+        Ok(events)
+    }
+
+    /// Tells the store and the other replicas of a change of a session.
+    pub(crate) async fn keep_session_change(
+        &self,
+        id: &str,
+        change: SessionChange,
+        lifetime: Duration,
+    ) -> Result<(), StoreError> {
+        self.store().append(&changes_key(id), &encode(&change), lifetime).await?;
+        self.tell_of_session(id, SessionMessage::Changed(change)).await
+    }
+
+    /// What takes messages about sessions from now on. Only the first such call has an effect.
+    pub(crate) fn set_session_inbox(&self, inbox: Arc<dyn SessionInbox>) {
+        self.replicas().set_inbox(inbox);
+    }
+
+    /// The id of this replica.
+    pub(crate) fn replica(&self) -> &str {
+        self.store().replica()
+    }
+
+    /// Whether a replica is known to have ended.
+    pub(crate) fn replica_has_ended(&self, replica: &str) -> bool {
+        self.replicas().has_ended(replica)
+    }
+
+    async fn tell_of_session(&self, id: &str, message: SessionMessage) -> Result<(), StoreError> {
+        let message = ReplicaMessage::Session { id: id.to_owned(), message };
+        self.replicas().send(Recipient::Others, &message).await
+    }
+
+    fn forward(&self, id: &str, message: &Value) {
+        let (shared_server, id) = (self.clone(), id.to_owned());
+        let message = SessionMessage::Received(message.to_string());
+        tokio::spawn(async move {
+            if shared_server.tell_of_session(&id, message).await.is_err() {
+                tracing::warn!(target: "folio::store", "a message of a client does not reach the other replicas");
+            }
+        });
+    }
+}
+
+impl ConnectionHandler {
+    /// Tells the store what the session began with, and how it has changed so far.
+    pub(crate) async fn keep_session(
+        &self,
+        id: &str,
+        access: &AccessControl,
+        has_listened: bool,
+        lifetime: Duration,
+    ) -> Result<(), StoreError> {
+        let Some(NegotiatedSession { client, spec_version, .. }) = self.session.negotiated() else { return Ok(()) };
+        let version = spec_version.as_str().to_owned();
+        let start = SessionStart { caller: access.caller_key(), client: client.clone(), version };
+        let store = self.shared_server.store();
+        store.put(&key(id), &encode(&start), lifetime).await?;
+        for change in self.changes_so_far(has_listened) {
+            store.append(&changes_key(id), &encode(&change), lifetime).await?;
+        }
+        Ok(())
+    }
+
+    fn changes_so_far(&self, has_listened: bool) -> Vec<SessionChange> {
+        let level = self.session.log_level();
+        let level = (level != LogLevel::Info).then_some(SessionChange::Level(level));
+        let subscribed: Vec<String> = self.session.subscribed().keys().cloned().collect();
+        let subscribed = subscribed.into_iter().map(SessionChange::Subscribed);
+        level.into_iter().chain(subscribed).chain(has_listened.then_some(SessionChange::Listened)).collect()
+    }
+
+    /// Tells replicas that hold a session of a notification, which may be about a request elsewhere.
+    pub(crate) fn forward_notification(&self, id: &str, notification: &ClientNotification) {
+        let mut message = serde_json::to_value(notification).unwrap_or_default();
+        message.as_object_mut().into_iter().for_each(|message| drop(message.insert("jsonrpc".into(), "2.0".into())));
+        self.shared_server.forward(id, &message);
+    }
+
+    /// Tells replicas that hold a session of the answer to a question that one of them has asked.
+    pub(crate) fn forward_answer(&self, id: &str, question: &RequestId, answer: &Result<Value, ErrorData>) {
+        self.shared_server.forward(
+            id,
+            &match answer {
+                Ok(result) => json!({ "jsonrpc": "2.0", "id": question, "result": result }),
+                Err(error) => json!({ "jsonrpc": "2.0", "id": question, "error": error }),
+            },
+        );
+    }
+
+    /// Tells the store and the other replicas that the client has opened the stream of what belongs to no request.
+    pub(crate) async fn keep_listening(&self, id: &str, lifetime: Duration) -> Result<(), StoreError> {
+        self.shared_server.keep_session_change(id, SessionChange::Listened, lifetime).await
+    }
+
+    /// The id of this replica.
+    pub(crate) fn replica(&self) -> &str {
+        self.shared_server.replica()
+    }
+
+    /// Goes on with a session of another replica.
+    pub(crate) fn restore_session(&self, record: SessionRecord) {
+        let SessionRecord { start, changes } = record;
+        let version = SpecVersion::parse(&start.version).unwrap_or(SpecVersion::NEWEST_WITH_SESSIONS);
+        self.begin_session(start.client, version);
+        changes.iter().for_each(|change| self.apply_session_change(change));
+        subscription::start_change_notifications(self);
+    }
+
+    /// Takes over what the session was told by another replica.
+    pub(crate) fn apply_session_change(&self, change: &SessionChange) {
+        match change {
+            SessionChange::Level(level) => self.session.set_log_level(*level),
+            SessionChange::Subscribed(uri) => subscription::add(self, uri),
+            SessionChange::Unsubscribed(uri) => subscription::remove(self, uri),
+            SessionChange::Listened => {}
+        }
+    }
+
+    /// Tells the store and the other replicas of a change of the session that this request makes, if they share it.
+    pub(crate) async fn keep_session_change(
+        &self,
+        change: SessionChange,
+        request: &McpRequest,
+    ) -> Result<(), ErrorData> {
+        let (Some(shared), Some(id)) = (&self.shared_session, &request.source.session) else { return Ok(()) };
+        let kept = self.shared_server.keep_session_change(id, change, shared.lifetime).await;
+        kept.map_err(|StoreError| request.store_is_away())
+    }
+}

@@ -1,0 +1,355 @@
+//! Redis or Valkey as the store that replicas share. What is kept there is sealed, bounded and expires.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use ::redis::aio::MultiplexedConnection;
+use ::redis::streams::{StreamRangeReply, StreamReadOptions, StreamReadReply};
+use ::redis::{AsyncConnectionConfig, AsyncTypedCommands, RedisResult, Script, cmd, pipe};
+use futures_util::future::BoxFuture;
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use super::redis_link::RedisLink;
+use super::{
+    CallRate, FirstUse, LEASE, MAX_LIST_VALUES, MemoryStore, OneTimeId, Received, Recipient, RedisUrl, Replica,
+    SealingKeys, Store, StoreError,
+};
+
+/// How many messages Redis keeps for replicas that have not read them, about.
+const MAX_MESSAGES: usize = 10_000;
+/// How long a message is kept.
+const MESSAGE_LIFETIME: Duration = Duration::from_secs(600);
+/// How many messages are read at once.
+const MESSAGES_PER_READ: usize = 100;
+/// How many messages wait here to be received.
+const MAX_WAITING_MESSAGES: usize = 1024;
+/// How long a read waits for a message, and how much longer its answer may take.
+const READ_WAIT: Duration = Duration::from_secs(2);
+const READ_TIMEOUT: Duration = Duration::from_secs(6);
+/// How long after a failure messages are read again.
+const RETRY_DELAY: Duration = Duration::from_millis(200);
+/// How much longer used ids are remembered, should clocks differ.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(600);
+
+/// The store of a server with replicas.
+pub struct RedisStore {
+    state: Arc<RedisState>,
+    messages: Mutex<mpsc::Receiver<Received>>,
+    /// Counts calls while Redis is away.
+    local: MemoryStore,
+    scripts: Scripts,
+    /// What keeps the connection, and reads messages.
+    _tasks: JoinSet<()>,
+}
+
+struct RedisState {
+    link: Arc<RedisLink>,
+    prefix: String,
+    keys: SealingKeys,
+    replica: String,
+    /// The epoch that was last seen; 0 before.
+    epoch: AtomicU64,
+    received: mpsc::Sender<Received>,
+}
+
+struct Scripts {
+    epoch: Script,
+    use_once: Script,
+    count_call: Script,
+    append: Script,
+    renew_lease: Script,
+}
+
+impl RedisStore {
+    /// Begins to connect. Replicas with the same prefix and secrets share what is kept.
+    ///
+    /// # Errors
+    /// No client can be made for the URL.
+    pub fn start(url: &RedisUrl, prefix: &str, secrets: &[Vec<u8>]) -> anyhow::Result<RedisStore> {
+        let link = RedisLink::new(url.connector()?);
+        let (sender, receiver) = mpsc::channel(MAX_WAITING_MESSAGES);
+        let state = Arc::new(RedisState {
+            link: link.clone(),
+            prefix: prefix.to_owned(),
+            keys: SealingKeys::new("stored 1", secrets),
+            replica: Uuid::new_v4().simple().to_string(),
+            epoch: AtomicU64::new(0),
+            received: sender,
+        });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { link.keep_connected().await });
+        let reading = state.clone();
+        tasks.spawn(async move { reading.read_messages().await });
+        let scripts = Scripts {
+            epoch: Script::new(include_str!("scripts/epoch.lua")),
+            use_once: Script::new(include_str!("scripts/use_once.lua")),
+            count_call: Script::new(include_str!("scripts/count_call.lua")),
+            append: Script::new(include_str!("scripts/append.lua")),
+            renew_lease: Script::new(include_str!("scripts/renew_lease.lua")),
+        };
+        Ok(RedisStore { state, messages: Mutex::new(receiver), local: MemoryStore::default(), scripts, _tasks: tasks })
+    }
+}
+
+impl RedisStore {
+    async fn add_to_stream(
+        &self,
+        stream: String,
+        value: &[u8],
+        max: usize,
+        lifetime: Duration,
+    ) -> Result<(), StoreError> {
+        let sealed = self.state.seal(value, &stream)?;
+        let mut call = self.scripts.append.key(stream);
+        call.arg(&self.state.replica).arg(sealed).arg(max).arg(milliseconds(lifetime));
+        self.state.link.run(async |connection| call.invoke_async(connection).await).await
+    }
+
+    /// Seals with the first of other secrets from now on, and opens what any of them sealed.
+    pub fn replace_secrets(&self, secrets: &[Vec<u8>]) {
+        self.state.keys.replace(secrets);
+    }
+}
+
+impl RedisState {
+    /// A key of Redis. All of a server stand in one slot of a cluster, for scripts take several.
+    fn key(&self, name: &str) -> String {
+        format!("{{{}}}:{name}", self.prefix)
+    }
+
+    fn stream_of(&self, to: Recipient<'_>) -> String {
+        match to {
+            Recipient::Others => self.key("messages"),
+            Recipient::Replica(id) => self.key(&format!("messages:{id}")),
+        }
+    }
+
+    /// Seals a value for its key.
+    fn seal(&self, value: &[u8], key: &str) -> Result<Vec<u8>, StoreError> {
+        self.keys.seal(value, key.as_bytes()).ok_or(StoreError)
+    }
+
+    fn open(&self, sealed: &[u8], key: &str) -> Option<Vec<u8>> {
+        let opened = self.keys.open(sealed, key.as_bytes());
+        if opened.is_none() {
+            tracing::warn!(target: "folio::store", "a value under `{key}` in the store has another state key");
+        }
+        opened.map(|(_, value)| value)
+    }
+
+    /// Notes the epoch of the store. One that was emptied may have lost messages.
+    async fn note_epoch(&self, epoch: u64) {
+        let before = self.epoch.swap(epoch, Ordering::AcqRel);
+        if before != 0 && before != epoch {
+            tracing::warn!(target: "folio::store", "the store was emptied: questions that are open must be asked again");
+            let _ = self.received.send(Received::Gap).await;
+        }
+    }
+
+    /// Reads messages for as long as the process runs, over a connection of its own, since each read waits.
+    async fn read_messages(&self) {
+        let config = AsyncConnectionConfig::new().set_response_timeout(Some(READ_TIMEOUT));
+        let streams = [Recipient::Others, Recipient::Replica(&self.replica)].map(|to| self.stream_of(to));
+        let mut positions: Option<[String; 2]> = None;
+        loop {
+            self.link.connected().await;
+            if let Ok(mut connection) = self.link.connect(&config).await {
+                // What was sent while there was no connection, by others or from here, may not have arrived.
+                if positions.is_some() && self.received.send(Received::Gap).await.is_err() {
+                    return;
+                }
+                let failed = self.read_until_lost(&mut connection, &streams, &mut positions).await;
+                if let Err(error) = failed {
+                    tracing::debug!(target: "folio::store", "reading messages failed: {error}");
+                }
+            }
+            tokio::time::sleep(RETRY_DELAY).await;
+        }
+    }
+
+    async fn read_until_lost(
+        &self,
+        connection: &mut MultiplexedConnection,
+        streams: &[String; 2],
+        positions: &mut Option<[String; 2]>,
+    ) -> RedisResult<()> {
+        let positions = match positions {
+            Some(positions) => positions,
+            None => positions.insert([last_id(connection, &streams[0]).await?, "0-0".to_owned()]),
+        };
+        let options = StreamReadOptions::default().block(READ_WAIT.as_millis() as usize).count(MESSAGES_PER_READ);
+        loop {
+            let read: Option<StreamReadReply> =
+                ::redis::AsyncCommands::xread_options(connection, &streams[..], &positions[..], &options).await?;
+            for stream in read.into_iter().flat_map(|read| read.keys) {
+                let mut known = streams.iter().zip(positions.iter_mut());
+                let Some((_, position)) = known.find(|(name, _)| **name == stream.key) else { continue };
+                for entry in stream.ids {
+                    position.clone_from(&entry.id);
+                    let is_own = entry.get::<String>("from").as_deref() == Some(&self.replica);
+                    let message = entry.get::<Vec<u8>>("message").filter(|_| !is_own);
+                    let Some(message) = message.and_then(|message| self.open(&message, &stream.key)) else { continue };
+                    if self.received.send(Received::Message(message)).await.is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The id of the last message in a stream.
+async fn last_id(connection: &mut MultiplexedConnection, stream: &str) -> RedisResult<String> {
+    let last: Vec<(String, ::redis::Value)> =
+        cmd("XREVRANGE").arg(stream).arg("+").arg("-").arg("COUNT").arg(1).query_async(connection).await?;
+    Ok(last.into_iter().next().map_or_else(|| "0-0".to_owned(), |(id, _)| id))
+}
+
+/// An epoch to begin with.
+fn new_epoch() -> u64 {
+    Uuid::new_v4().as_u64_pair().0
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).max(1)
+}
+
+impl Store for RedisStore {
+    fn replica(&self) -> &str {
+        &self.state.replica
+    }
+
+    fn epoch(&self) -> BoxFuture<'_, u64> {
+        Box::pin(async {
+            let mut call = self.scripts.epoch.key(self.state.key("epoch"));
+            call.arg(new_epoch());
+            let epoch = self.state.link.run(async |connection| call.invoke_async(connection).await).await;
+            if let Ok(epoch) = epoch {
+                self.state.note_epoch(epoch).await;
+            }
+            self.state.epoch.load(Ordering::Acquire)
+        })
+    }
+
+    fn use_once(&self, id: OneTimeId) -> BoxFuture<'_, Result<FirstUse, StoreError>> {
+        Box::pin(async move {
+            let nonce: String = id.nonce.iter().map(|byte| format!("{byte:02x}")).collect();
+            let forget_at = Duration::from_secs(id.expiry).saturating_add(CLOCK_TOLERANCE);
+            let mut call = self.scripts.use_once.key(self.state.key("epoch"));
+            call.key(self.state.key(&format!("used:{nonce}")));
+            call.arg(id.epoch).arg(milliseconds(forget_at)).arg(new_epoch());
+            let outcome: u8 = self.state.link.run(async |connection| call.invoke_async(connection).await).await?;
+            Ok(match outcome {
+                0 => FirstUse::Yes,
+                1 => FirstUse::No,
+                _ => FirstUse::Forgotten,
+            })
+        })
+    }
+
+    fn count_call<'a>(&'a self, key: &'a str, rate: CallRate) -> BoxFuture<'a, Result<(), Duration>> {
+        Box::pin(async move {
+            let per = u64::try_from(rate.per.as_micros()).unwrap_or(u64::MAX).max(1);
+            let mut call = self.scripts.count_call.key(self.state.key(key));
+            call.arg(rate.calls).arg(per);
+            match self.state.link.run(async |connection| call.invoke_async::<u64>(connection).await).await {
+                Ok(0) => Ok(()),
+                Ok(wait) => Err(Duration::from_micros(wait)),
+                Err(StoreError) => self.local.count_call(key, rate).await,
+            }
+        })
+    }
+
+    fn put<'a>(&'a self, key: &'a str, value: &'a [u8], lifetime: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let key = self.state.key(key);
+            let sealed = self.state.seal(value, &key)?;
+            let lifetime = milliseconds(lifetime);
+            self.state.link.run(async |connection| connection.pset_ex(&key, &sealed[..], lifetime).await).await
+        })
+    }
+
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>> {
+        Box::pin(async move {
+            let key = self.state.key(key);
+            let get = async |connection: &mut MultiplexedConnection| cmd("GET").arg(&key).query_async(connection).await;
+            let sealed: Option<Vec<u8>> = self.state.link.run(get).await?;
+            Ok(sealed.and_then(|sealed| self.state.open(&sealed, &key)))
+        })
+    }
+
+    fn append<'a>(
+        &'a self,
+        key: &'a str,
+        value: &'a [u8],
+        lifetime: Duration,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move { self.add_to_stream(self.state.key(key), value, MAX_LIST_VALUES, lifetime).await })
+    }
+
+    fn read<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Vec<Vec<u8>>, StoreError>> {
+        Box::pin(async move {
+            let key = self.state.key(key);
+            let read = async |connection: &mut MultiplexedConnection| {
+                ::redis::AsyncCommands::xrange_all::<_, StreamRangeReply>(connection, &key).await
+            };
+            let entries = self.state.link.run(read).await?.ids.into_iter();
+            let sealed = entries.filter_map(|entry| entry.get::<Vec<u8>>("message"));
+            Ok(sealed.filter_map(|sealed| self.state.open(&sealed, &key)).collect())
+        })
+    }
+
+    fn extend<'a>(&'a self, keys: &'a [&'a str], lifetime: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let mut all = pipe();
+            for key in keys {
+                all.cmd("PEXPIRE").arg(self.state.key(key)).arg(milliseconds(lifetime)).ignore();
+            }
+            self.state.link.run(async |connection| all.query_async(connection).await).await
+        })
+    }
+
+    fn remove<'a>(&'a self, keys: &'a [&'a str]) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let keys: Vec<String> = keys.iter().map(|key| self.state.key(key)).collect();
+            let remove =
+                async |connection: &mut MultiplexedConnection| cmd("DEL").arg(&keys).query_async(connection).await;
+            self.state.link.run(remove).await
+        })
+    }
+
+    fn send<'a>(&'a self, to: Recipient<'a>, message: &'a [u8]) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(
+            async move { self.add_to_stream(self.state.stream_of(to), message, MAX_MESSAGES, MESSAGE_LIFETIME).await },
+        )
+    }
+
+    fn receive(&self) -> BoxFuture<'_, Received> {
+        Box::pin(async {
+            match self.messages.lock().await.recv().await {
+                Some(received) => received,
+                None => std::future::pending().await,
+            }
+        })
+    }
+
+    fn renew_lease<'a>(&'a self, manifest: &'a str) -> BoxFuture<'a, Result<Vec<Replica>, StoreError>> {
+        Box::pin(async move {
+            let mut call = self.scripts.renew_lease.key(self.state.key("epoch"));
+            call.key(self.state.key("replicas"));
+            call.arg(&self.state.replica).arg(manifest).arg(milliseconds(LEASE)).arg(new_epoch());
+            let living: Vec<String> =
+                self.state.link.run(async |connection| call.invoke_async(connection).await).await?;
+            let (epoch, replicas) = living.split_first().ok_or(StoreError)?;
+            self.state.note_epoch(epoch.parse().map_err(|_| StoreError)?).await;
+            let replicas = replicas.chunks_exact(2).filter_map(|pair| match pair {
+                [id, manifest] => Some(Replica { id: id.clone(), manifest: manifest.clone() }),
+                _ => None,
+            });
+            Ok(replicas.collect())
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! A session that any replica serves: each holds it once a request of it has come, and tells the others what concerns them.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use rmcp::model::{ClientNotification, RequestId};
+use tokio::time::Instant;
+
+use crate::{
+    server::{SessionChange, SessionMessage, SessionRecord, announce_everything},
+    store::StoreError,
+    transport::{
+        message::cancelled_request,
+        peer_state::{HandlerMessage, ReceiveOutcome, ReceivedPayload},
+    },
+};
+
+use super::{session::HttpSession, stream_name::StreamName};
+
+/// How often the store is told that a session is used, in the time that it keeps it.
+const RENEWALS: u32 = 4;
+
+impl HttpSession {
+    /// Goes on with a session of another replica.
+    pub(super) fn restore(&self, record: SessionRecord) {
+        self.has_listened.store(record.has_listened(), Ordering::Release);
+        self.handler.restore_session(record);
+        self.state().is_initialized = true;
+    }
+
+    /// Tells the store of it, where other replicas may serve it.
+    pub(super) async fn keep(&self) -> Result<(), StoreError> {
+        let Some(shared) = self.shared else { return Ok(()) };
+        let has_listened = self.has_listened.load(Ordering::Acquire);
+        self.handler.keep_session(&self.id, &self.owner, has_listened, shared.lifetime).await
+    }
+
+    /// How long the store is to keep it from now on, if that is to be said.
+    pub(super) fn due_renewal(&self) -> Option<Duration> {
+        let shared = self.shared?;
+        let mut state = self.state();
+        let is_due = state.last_used > state.renewed_at && state.renewed_at.elapsed() > shared.lifetime / RENEWALS;
+        is_due.then(|| state.renewed_at = Instant::now())?;
+        Some(shared.lifetime)
+    }
+
+    /// Whether it writes a stream, which another replica may do.
+    pub(super) fn writes(&self, name: &StreamName) -> bool {
+        let own = self.shared.map(|_| self.handler.replica());
+        name.replica.as_deref() == own
+    }
+
+    /// Takes what another replica says of it.
+    pub(super) fn take(&self, message: SessionMessage) {
+        match message {
+            SessionMessage::Changed(SessionChange::Listened) => self.has_listened.store(true, Ordering::Release),
+            SessionMessage::Changed(change) => self.handler.apply_session_change(&change),
+            SessionMessage::Received(json) => self.receive_forwarded(&json),
+            SessionMessage::Ended => self.end(),
+        }
+    }
+
+    /// Takes what its client has sent to another replica.
+    fn receive_forwarded(&self, json: &str) {
+        let Ok(ReceivedPayload::Message(message)) = ReceivedPayload::parse(json.as_bytes(), &self.caller) else {
+            return;
+        };
+        let mut outcome = ReceiveOutcome::default();
+        let mut state = self.state();
+        state.is_initialized = true;
+        let received = state.peer_state.receive(message, &mut outcome);
+        state.streams.push_batches(outcome.finished_batches);
+        outcome.cancelled.iter().for_each(|id| state.streams.release_request(id));
+        drop(state);
+        for message in outcome.messages.into_iter().filter(|_| received.is_ok()) {
+            match message {
+                HandlerMessage::Answer(id, answer) => self.take_answer(&id, answer),
+                HandlerMessage::Notification(notification) => self.handler.receive_notification(&notification),
+                HandlerMessage::Request(_) => {}
+            }
+        }
+    }
+
+    /// Tells a client that has read the stream of what belongs to no request before, maybe elsewhere, that it may have missed
+    /// something.
+    pub(super) async fn note_listening(self: &Arc<HttpSession>) {
+        let Some(shared) = self.shared else { return };
+        if !self.has_listened.swap(true, Ordering::AcqRel) {
+            // Without the store it is told too much later, and misses nothing.
+            let _ = self.handler.keep_listening(&self.id, shared.lifetime).await;
+            return;
+        }
+        let session = self.clone();
+        tokio::spawn(async move { announce_everything(&session.handler).await });
+    }
+
+    /// Whether another replica may have asked what this id answers.
+    pub(super) fn is_asked_elsewhere(&self, id: &RequestId) -> bool {
+        let is_own = || self.state().liveness.has_pinged(id) || self.handler.peer().has_asked(id);
+        self.shared.is_some() && !is_own()
+    }
+
+    /// Tells other replicas of a notification that may be about what they do: a request that is not known here, or the whole
+    /// session.
+    pub(super) fn forward_if_shared(&self, notification: &ClientNotification, cancelled_here: &[RequestId]) {
+        use ClientNotification as N;
+        let concerns_others = match cancelled_request(notification) {
+            Some(id) => !cancelled_here.contains(id),
+            None => matches!(notification, N::InitializedNotification(_) | N::RootsListChangedNotification(_)),
+        };
+        if self.shared.is_some() && concerns_others {
+            self.handler.forward_notification(&self.id, notification);
+        }
+    }
+}
