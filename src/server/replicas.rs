@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::action::{ChangeNotification, ListKind};
-use crate::store::{LEASE, MemoryStore, Received, Recipient, Replica, Store, StoreError};
+use crate::store::{LEASE, MemoryStore, Received, Recipient, RenewedLease, Replica, Store, StoreError};
 
 use super::{
     Changes, SharedServer,
@@ -48,8 +48,18 @@ struct UntoldChanges {
 struct Lease {
     living: Vec<Replica>,
     renewed_at: Option<Instant>,
-    /// Since when the store was never away for longer than a lease.
+    /// Since when the store has had leases without a gap: it was not away for longer, and was not emptied.
     held_since: Option<Instant>,
+    epoch: u64,
+    /// When the store was found emptied.
+    emptied_at: Option<Instant>,
+}
+
+/// What a renewed lease shows.
+struct LeaseChange {
+    is_first: bool,
+    /// Whether a replica has left that served another manifest.
+    other_has_left: bool,
 }
 
 /// What replicas tell each other.
@@ -119,16 +129,23 @@ impl Replicas {
     }
 
     /// Says that this replica lives.
-    pub(super) async fn renew_lease(&self, manifest: &str) -> Result<Vec<Replica>, StoreError> {
-        let living = self.store().renew_lease(manifest).await?;
+    async fn renew_lease(&self, manifest: &str) -> Result<LeaseChange, StoreError> {
+        let RenewedLease { epoch, living } = self.store().renew_lease(manifest).await?;
         let mut lease = self.lease.lock();
         let now = Instant::now();
-        if lease.renewed_at.is_none_or(|renewed| now.duration_since(renewed) > LEASE) {
+        let is_first = lease.renewed_at.is_none();
+        let was_emptied = !is_first && lease.epoch != epoch;
+        if was_emptied {
+            lease.emptied_at = Some(now);
+        }
+        if was_emptied || lease.renewed_at.is_none_or(|renewed| now.duration_since(renewed) > LEASE) {
             lease.held_since = Some(now);
         }
-        lease.renewed_at = Some(now);
-        lease.living.clone_from(&living);
-        Ok(living)
+        (lease.renewed_at, lease.epoch) = (Some(now), epoch);
+        let before = std::mem::replace(&mut lease.living, living);
+        let has_left = |other: &Replica| !lease.living.iter().any(|living| living.id == other.id);
+        let other_has_left = before.iter().any(|other| other.manifest != manifest && has_left(other));
+        Ok(LeaseChange { is_first, other_has_left })
     }
 
     /// Whether others know that this replica lives.
@@ -136,11 +153,13 @@ impl Replicas {
         self.lease.lock().renewed_at.is_some_and(|renewed| renewed.elapsed() < LEASE / 2)
     }
 
-    /// Whether a replica is known to have ended. After the store was away its lease may be over although it lives.
-    pub(super) fn has_ended(&self, replica: &str) -> bool {
-        let lease = self.lease.lock();
-        let is_sure = lease.held_since.is_some_and(|since| since.elapsed() > LEASE);
-        is_sure && !lease.living.iter().any(|living| living.id == replica)
+    fn is_living(&self, replica: &str) -> bool {
+        self.lease.lock().living.iter().any(|living| living.id == replica)
+    }
+
+    /// Whether each replica that lives has had the time to say so.
+    fn knows_all(&self) -> bool {
+        self.lease.lock().held_since.is_some_and(|since| since.elapsed() > LEASE)
     }
 }
 
@@ -163,24 +182,46 @@ impl SharedServer {
         let replicas = self.replicas();
         let mut renewal = tokio::time::interval(RENEWAL_INTERVAL);
         renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut is_known = false;
         loop {
             tokio::select! {
                 received = replicas.store().receive() => match received {
                     Received::Gap => self.catch_up().await,
                     Received::Message(message) => self.receive_message(&message),
                 },
-                _ = renewal.tick() => {
-                    let own = self.catalog().digest().to_owned();
-                    let renewed = replicas.renew_lease(&own).await;
-                    if let Ok(living) = renewed && !std::mem::replace(&mut is_known, true) {
-                        // A new replica may serve what others do not.
-                        living.iter().any(|other| other.manifest != own).then(|| replicas.tell_everything());
-                    }
-                }
+                _ = renewal.tick() => drop(self.renew_lease().await),
                 () = replicas.wake.notified() => self.tell_replicas().await,
             }
         }
+    }
+
+    /// Says that this replica lives. What its clients and those of others hear of follows from who else does.
+    pub(super) async fn renew_lease(&self) -> Result<(), StoreError> {
+        let LeaseChange { is_first, other_has_left } = self.replicas().renew_lease(self.catalog().digest()).await?;
+        if is_first {
+            // A new replica may serve what others do not, or what one had that has ended.
+            self.replicas().tell_everything();
+        }
+        if other_has_left {
+            self.announce_everything();
+        }
+        Ok(())
+    }
+
+    /// Whether a replica is known to have ended. One that began a moment ago is found by another look, and after the store was
+    /// away or emptied the lease of one may be over that lives.
+    pub(crate) async fn replica_has_ended(&self, replica: &str) -> bool {
+        let replicas = self.replicas();
+        !replicas.is_living(replica)
+            && self.renew_lease().await.is_ok()
+            && replicas.knows_all()
+            && !replicas.is_living(replica)
+    }
+
+    /// Fails where the store may have forgotten what another replica is about to keep again: it was emptied a moment ago.
+    pub(super) async fn check_memory(&self) -> Result<(), StoreError> {
+        self.renew_lease().await?;
+        let emptied_at = self.replicas().lease.lock().emptied_at;
+        if emptied_at.is_some_and(|at| at.elapsed() < LEASE) { Err(StoreError) } else { Ok(()) }
     }
 
     /// Tells the other replicas what they do not know, and keeps what they may ask for.
@@ -191,7 +232,7 @@ impl SharedServer {
 
     /// Messages from others or to them may have been lost: everything may have changed.
     async fn catch_up(&self) {
-        let _ = self.replicas().renew_lease(self.catalog().digest()).await;
+        let _ = self.renew_lease().await;
         self.announce_everything();
         self.keep_again();
         self.tell_replicas().await;

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
-use crate::store::{FirstUse, OneTimeId, SealingKeys};
+use crate::store::{OneTimeId, SealingKeys};
 
 /// How long a state may be opened.
 const STATE_LIFETIME: Duration = Duration::from_secs(60 * 60);
@@ -77,15 +77,6 @@ impl StateSealer {
             return Err(UnsealError::Expired);
         }
         Ok(OpenedState { content: content.to_vec(), id })
-    }
-}
-
-/// Refuses what was opened before.
-pub(crate) fn check_first_use(first_use: FirstUse) -> Result<(), UnsealError> {
-    match first_use {
-        FirstUse::Yes => Ok(()),
-        FirstUse::No => Err(UnsealError::AlreadyUsed),
-        FirstUse::Forgotten => Err(UnsealError::Expired),
     }
 }
 

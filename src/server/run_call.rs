@@ -18,7 +18,7 @@ use crate::{
     },
     digest::sha256,
     spec_version::SpecVersion,
-    store::StoreError,
+    store::FirstUse,
 };
 
 use super::{
@@ -27,7 +27,7 @@ use super::{
     client::RequestClient,
     question,
     request::McpRequest,
-    request_state::{UnsealError, check_first_use},
+    request_state::UnsealError,
     snapshot::ResultNotes,
     version_keys,
 };
@@ -161,12 +161,13 @@ impl ConnectionHandler {
         let checkpoint: Checkpoint = serde_json::from_slice(&opened.content)
             .map_err(|_| refused("invalid `requestState`: written by another version of folio".to_owned()))?;
         match self.shared_server.store().use_once(opened.id).await {
-            Ok(first_use) => check_first_use(first_use).map_err(unsealed)?,
-            // What has done nothing yet may begin twice.
-            Err(StoreError) if !checkpoint.any_side_effects() => {}
-            Err(StoreError) => return Err(request.store_is_away()),
+            FirstUse::Yes => Ok(checkpoint),
+            FirstUse::No => Err(unsealed(UnsealError::AlreadyUsed)),
+            FirstUse::Forgotten => Err(unsealed(UnsealError::Expired)),
+            // Another replica may have used it: what has done nothing yet may go on nevertheless.
+            FirstUse::UnknownElsewhere if !checkpoint.any_side_effects() => Ok(checkpoint),
+            FirstUse::UnknownElsewhere => Err(request.store_is_away()),
         }
-        Ok(checkpoint)
     }
 
     async fn input_required(

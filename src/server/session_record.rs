@@ -115,7 +115,10 @@ impl SharedServer {
         if id.len() > MAX_ID_BYTES {
             return Ok(None);
         }
-        let Some(start) = self.store().get(&key(id)).await? else { return Ok(None) };
+        let Some(start) = self.store().get(&key(id)).await? else {
+            self.check_memory().await?;
+            return Ok(None);
+        };
         let start: Option<SessionStart> = serde_json::from_slice(&start).ok();
         let Some(start) = start.filter(|start| start.caller == access.caller_key()) else { return Ok(None) };
         let changes = self.store().read(&changes_key(id)).await?;
@@ -175,24 +178,9 @@ impl SharedServer {
         self.store().replica()
     }
 
-    /// Whether a replica is known to have ended.
-    pub(crate) fn replica_has_ended(&self, replica: &str) -> bool {
-        self.replicas().has_ended(replica)
-    }
-
     async fn tell_of_session(&self, id: &str, message: SessionMessage) -> Result<(), StoreError> {
         let message = ReplicaMessage::Session { id: id.to_owned(), message };
         self.replicas().send(Recipient::Others, &message).await
-    }
-
-    fn forward(&self, id: &str, message: &Value) {
-        let (shared_server, id) = (self.clone(), id.to_owned());
-        let message = SessionMessage::Received(message.to_string());
-        tokio::spawn(async move {
-            if shared_server.tell_of_session(&id, message).await.is_err() {
-                tracing::warn!(target: "folio::store", "a message of a client does not reach the other replicas");
-            }
-        });
     }
 }
 
@@ -228,18 +216,27 @@ impl ConnectionHandler {
     pub(crate) fn forward_notification(&self, id: &str, notification: &ClientNotification) {
         let mut message = serde_json::to_value(notification).unwrap_or_default();
         message.as_object_mut().into_iter().for_each(|message| drop(message.insert("jsonrpc".into(), "2.0".into())));
-        self.shared_server.forward(id, &message);
+        let (shared_server, id) = (self.shared_server.clone(), id.to_owned());
+        let message = SessionMessage::Received(message.to_string());
+        tokio::spawn(async move {
+            if shared_server.tell_of_session(&id, message).await.is_err() {
+                tracing::warn!(target: "folio::store", "a notification of a client does not reach the other replicas");
+            }
+        });
     }
 
     /// Tells replicas that hold a session of the answer to a question that one of them has asked.
-    pub(crate) fn forward_answer(&self, id: &str, question: &RequestId, answer: &Result<Value, ErrorData>) {
-        self.shared_server.forward(
-            id,
-            &match answer {
-                Ok(result) => json!({ "jsonrpc": "2.0", "id": question, "result": result }),
-                Err(error) => json!({ "jsonrpc": "2.0", "id": question, "error": error }),
-            },
-        );
+    pub(crate) async fn forward_answer(
+        &self,
+        id: &str,
+        question: &RequestId,
+        answer: &Result<Value, ErrorData>,
+    ) -> Result<(), StoreError> {
+        let message = match answer {
+            Ok(result) => json!({ "jsonrpc": "2.0", "id": question, "result": result }),
+            Err(error) => json!({ "jsonrpc": "2.0", "id": question, "error": error }),
+        };
+        self.shared_server.tell_of_session(id, SessionMessage::Received(message.to_string())).await
     }
 
     /// Tells the store and the other replicas that the client has opened the stream of what belongs to no request.

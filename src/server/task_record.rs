@@ -43,7 +43,7 @@ impl SharedServer {
     pub(super) async fn keep_new_task(&self, id: &str) -> Result<(), StoreError> {
         // Others must know who runs it.
         if !self.replicas().has_lease() {
-            self.replicas().renew_lease(self.catalog().digest()).await?;
+            self.renew_lease().await?;
         }
         match self.tasks().find(id) {
             Some(task) => self.keep_task(&task).await,
@@ -83,7 +83,10 @@ impl SharedServer {
         if id.len() > MAX_ID_BYTES {
             return Ok(None);
         }
-        let Some(json) = self.store().get(&key(id)).await? else { return Ok(None) };
+        let Some(json) = self.store().get(&key(id)).await? else {
+            self.check_memory().await?;
+            return Ok(None);
+        };
         let record: Option<TaskRecord> = serde_json::from_slice(&json).ok();
         Ok(record.filter(|record| record.caller == access.caller_key()))
     }
@@ -96,7 +99,7 @@ impl SharedServer {
         };
         let record = self.find_task_record(id, &request.access).await.map_err(|StoreError| request.store_is_away())?;
         let TaskRecord { replica, task, .. } = record.ok_or(unknown)?;
-        if has_ended(&task) || !self.replicas().has_ended(&replica) {
+        if has_ended(&task) || !self.replica_has_ended(&replica).await {
             return Ok(task);
         }
         let error = ErrorData::internal_error(REPLICA_ENDED, None);

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{CallRate, FirstUse, NONCE_BYTES, OneTimeId, Received, Recipient, Replica, Store, StoreError};
+use super::{CallRate, FirstUse, NONCE_BYTES, OneTimeId, Received, Recipient, RenewedLease, Store, StoreError};
 
 /// How many ids that were used are remembered; beyond that the first to expire are forgotten, and none is used that
 /// expires as early as they do.
@@ -33,8 +33,8 @@ impl Store for MemoryStore {
         Box::pin(ready(0))
     }
 
-    fn use_once(&self, id: OneTimeId) -> BoxFuture<'_, Result<FirstUse, StoreError>> {
-        Box::pin(ready(Ok(self.used_ids.lock().insert(id.expiry, id.nonce))))
+    fn use_once(&self, id: OneTimeId) -> BoxFuture<'_, FirstUse> {
+        Box::pin(ready(self.used_ids.lock().insert(id.expiry, id.nonce)))
     }
 
     fn count_call<'a>(&'a self, key: &'a str, rate: CallRate) -> BoxFuture<'a, Result<(), Duration>> {
@@ -73,8 +73,8 @@ impl Store for MemoryStore {
         Box::pin(pending())
     }
 
-    fn renew_lease<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Vec<Replica>, StoreError>> {
-        Box::pin(ready(Ok(Vec::new())))
+    fn renew_lease<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<RenewedLease, StoreError>> {
+        Box::pin(ready(Ok(RenewedLease::default())))
     }
 }
 

@@ -27,11 +27,9 @@ pub trait Store: Send + Sync {
     /// is known.
     fn epoch(&self) -> BoxFuture<'_, u64>;
 
-    /// Uses an id for the first and only time.
-    ///
-    /// # Errors
-    /// The store is away.
-    fn use_once(&self, id: OneTimeId) -> BoxFuture<'_, Result<FirstUse, StoreError>>;
+    /// Uses an id for the first and only time. While the store is away each replica knows what it has used itself, and tells
+    /// the store later.
+    fn use_once(&self, id: OneTimeId) -> BoxFuture<'_, FirstUse>;
 
     /// Counts a call under `key`, or returns how long to wait. While the store is away each replica counts for itself.
     fn count_call<'a>(&'a self, key: &'a str, rate: CallRate) -> BoxFuture<'a, Result<(), Duration>>;
@@ -82,11 +80,11 @@ pub trait Store: Send + Sync {
     /// Waits for the next message of another replica. One reader calls it. It may be given up at any time.
     fn receive(&self) -> BoxFuture<'_, Received>;
 
-    /// Says that this replica lives, for the next [`LEASE`], and which manifest it serves. Returns all that live.
+    /// Says that this replica lives, for the next [`LEASE`], and which manifest it serves.
     ///
     /// # Errors
     /// The store is away.
-    fn renew_lease<'a>(&'a self, manifest: &'a str) -> BoxFuture<'a, Result<Vec<Replica>, StoreError>>;
+    fn renew_lease<'a>(&'a self, manifest: &'a str) -> BoxFuture<'a, Result<RenewedLease, StoreError>>;
 }
 
 /// How many values a list keeps, about.
@@ -117,6 +115,8 @@ pub enum FirstUse {
     No,
     /// It is too old to tell.
     Forgotten,
+    /// This replica has not used it; the others cannot be asked.
+    UnknownElsewhere,
 }
 
 /// How many calls there may be within a time.
@@ -139,8 +139,16 @@ pub enum Recipient<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Received {
     Message(Vec<u8>),
-    /// Messages may have been lost: the store was away, or was emptied.
+    /// Messages may have been lost: the store was away, or was emptied. It comes with each new connection, with the first too.
     Gap,
+}
+
+/// What the store says when a lease is renewed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RenewedLease {
+    pub epoch: u64,
+    /// All that live.
+    pub living: Vec<Replica>,
 }
 
 /// A replica that lives.

@@ -14,8 +14,8 @@ use uuid::Uuid;
 
 use super::redis_link::RedisLink;
 use super::{
-    CallRate, FirstUse, LEASE, MAX_LIST_VALUES, MemoryStore, OneTimeId, Received, Recipient, RedisUrl, Replica,
-    SealingKeys, Store, StoreError,
+    CallRate, FirstUse, LEASE, MAX_LIST_VALUES, MemoryStore, OneTimeId, Received, Recipient, RedisUrl, RenewedLease,
+    Replica, SealingKeys, Store, StoreError,
 };
 
 /// How many messages Redis keeps for replicas that have not read them, about.
@@ -38,8 +38,10 @@ const CLOCK_TOLERANCE: Duration = Duration::from_secs(600);
 pub struct RedisStore {
     state: Arc<RedisState>,
     messages: Mutex<mpsc::Receiver<Received>>,
-    /// Counts calls while Redis is away.
+    /// What this replica has used and counted, for while Redis is away.
     local: MemoryStore,
+    /// What it has used then.
+    unsaved_uses: parking_lot::Mutex<Vec<OneTimeId>>,
     scripts: Scripts,
     /// What keeps the connection, and reads messages.
     _tasks: JoinSet<()>,
@@ -69,8 +71,8 @@ impl RedisStore {
     /// # Errors
     /// No client can be made for the URL.
     pub fn start(url: &RedisUrl, prefix: &str, secrets: &[Vec<u8>]) -> anyhow::Result<RedisStore> {
-        let link = RedisLink::new(url.connector()?);
         let (sender, receiver) = mpsc::channel(MAX_WAITING_MESSAGES);
+        let link = RedisLink::new(url.connector()?, sender.clone());
         let state = Arc::new(RedisState {
             link: link.clone(),
             prefix: prefix.to_owned(),
@@ -90,7 +92,14 @@ impl RedisStore {
             append: Script::new(include_str!("scripts/append.lua")),
             renew_lease: Script::new(include_str!("scripts/renew_lease.lua")),
         };
-        Ok(RedisStore { state, messages: Mutex::new(receiver), local: MemoryStore::default(), scripts, _tasks: tasks })
+        Ok(RedisStore {
+            state,
+            messages: Mutex::new(receiver),
+            local: MemoryStore::default(),
+            unsaved_uses: parking_lot::Mutex::default(),
+            scripts,
+            _tasks: tasks,
+        })
     }
 }
 
@@ -106,6 +115,36 @@ impl RedisStore {
         let mut call = self.scripts.append.key(stream);
         call.arg(&self.state.replica).arg(sealed).arg(max).arg(milliseconds(lifetime));
         self.state.link.run(async |connection| call.invoke_async(connection).await).await
+    }
+
+    async fn use_in_store(&self, id: OneTimeId) -> Result<FirstUse, StoreError> {
+        let nonce: String = id.nonce.iter().map(|byte| format!("{byte:02x}")).collect();
+        let forget_at = Duration::from_secs(id.expiry).saturating_add(CLOCK_TOLERANCE);
+        let mut call = self.scripts.use_once.key(self.state.key("epoch"));
+        call.key(self.state.key(&format!("used:{nonce}")));
+        call.arg(id.epoch).arg(milliseconds(forget_at)).arg(new_epoch());
+        let outcome: u8 = self.state.link.run(async |connection| call.invoke_async(connection).await).await?;
+        Ok(match outcome {
+            0 => FirstUse::Yes,
+            1 => FirstUse::No,
+            _ => FirstUse::Forgotten,
+        })
+    }
+
+    /// Tells the store what was used while it was away.
+    async fn save_uses(&self) -> Result<(), StoreError> {
+        while let Some(id) = { self.unsaved_uses.lock().pop() } {
+            if self.use_in_store(id).await.is_err() {
+                self.unsaved_uses.lock().push(id);
+                return Err(StoreError);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until there is a connection, for this time at most.
+    pub async fn wait_for_connection(&self, within: Duration) {
+        let _ = tokio::time::timeout(within, self.state.link.connected()).await;
     }
 
     /// Seals with the first of other secrets from now on, and opens what any of them sealed.
@@ -234,19 +273,18 @@ impl Store for RedisStore {
         })
     }
 
-    fn use_once(&self, id: OneTimeId) -> BoxFuture<'_, Result<FirstUse, StoreError>> {
+    fn use_once(&self, id: OneTimeId) -> BoxFuture<'_, FirstUse> {
         Box::pin(async move {
-            let nonce: String = id.nonce.iter().map(|byte| format!("{byte:02x}")).collect();
-            let forget_at = Duration::from_secs(id.expiry).saturating_add(CLOCK_TOLERANCE);
-            let mut call = self.scripts.use_once.key(self.state.key("epoch"));
-            call.key(self.state.key(&format!("used:{nonce}")));
-            call.arg(id.epoch).arg(milliseconds(forget_at)).arg(new_epoch());
-            let outcome: u8 = self.state.link.run(async |connection| call.invoke_async(connection).await).await?;
-            Ok(match outcome {
-                0 => FirstUse::Yes,
-                1 => FirstUse::No,
-                _ => FirstUse::Forgotten,
-            })
+            let first_use = self.use_in_store(id).await;
+            // What is used here is known here, should the store go away.
+            match (first_use, self.local.use_once(id).await) {
+                (Ok(first_use), _) => first_use,
+                (Err(StoreError), FirstUse::Yes) => {
+                    self.unsaved_uses.lock().push(id);
+                    FirstUse::UnknownElsewhere
+                }
+                (Err(StoreError), used) => used,
+            }
         })
     }
 
@@ -336,20 +374,22 @@ impl Store for RedisStore {
         })
     }
 
-    fn renew_lease<'a>(&'a self, manifest: &'a str) -> BoxFuture<'a, Result<Vec<Replica>, StoreError>> {
+    fn renew_lease<'a>(&'a self, manifest: &'a str) -> BoxFuture<'a, Result<RenewedLease, StoreError>> {
         Box::pin(async move {
             let mut call = self.scripts.renew_lease.key(self.state.key("epoch"));
             call.key(self.state.key("replicas"));
             call.arg(&self.state.replica).arg(manifest).arg(milliseconds(LEASE)).arg(new_epoch());
-            let living: Vec<String> =
+            let renewed: Vec<String> =
                 self.state.link.run(async |connection| call.invoke_async(connection).await).await?;
-            let (epoch, replicas) = living.split_first().ok_or(StoreError)?;
-            self.state.note_epoch(epoch.parse().map_err(|_| StoreError)?).await;
-            let replicas = replicas.chunks_exact(2).filter_map(|pair| match pair {
+            let (epoch, living) = renewed.split_first().ok_or(StoreError)?;
+            let epoch = epoch.parse().map_err(|_| StoreError)?;
+            self.state.note_epoch(epoch).await;
+            self.save_uses().await?;
+            let living = living.chunks_exact(2).filter_map(|pair| match pair {
                 [id, manifest] => Some(Replica { id: id.clone(), manifest: manifest.clone() }),
                 _ => None,
             });
-            Ok(replicas.collect())
+            Ok(RenewedLease { epoch, living: living.collect() })
         })
     }
 }

@@ -39,6 +39,8 @@ GRACE = 2.0
 """Within so many seconds after its return all is as it was before Redis was away."""
 RENEWAL = 4.0
 """Within so many seconds each replica has noticed that Redis was emptied: it looks every 3 seconds."""
+REMEMBERED_WITHIN = RENEWAL + 10.0
+"""Within so many seconds after Redis was emptied a replica does not say that it knows nothing of a task or a session."""
 HEARD_WITHIN = 5.0
 """Within so many seconds clients know of an edit that every replica has."""
 TASK_WITHIN = 30.0
@@ -385,7 +387,8 @@ class World:
         text = json.dumps(exchange.message)
         if AWAY not in text:
             return False
-        if not self.redis.was_away(exchange.sent, exchange.done):
+        may_have_forgotten = self.redis.lost(exchange.sent - REMEMBERED_WITHIN)
+        if not self.redis.was_away(exchange.sent, exchange.done) and not may_have_forgotten:
             raise Failed(f"refused for a store that is not away: {exchange}")
         if exchange.status != 503 and exchange.status != 200:
             raise Failed(f"another status than 503: {exchange}")

@@ -158,7 +158,7 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
     let Invocation { arguments, dev, output } = invocation;
     let options = ServeOptions { watching: !arguments.no_watch, declare_all_capabilities: dev.is_some() };
     let shared_server = shared_server(arguments, &server, options);
-    let background = replicas::join(arguments, &server, &shared_server)?;
+    let background = replicas::join(arguments, &server, &shared_server).await?;
     // The address is bound first, as this can fail.
     let bound = match &server.serving_mode {
         ServingMode::Http(endpoint) => {

@@ -1,6 +1,7 @@
 //! Joins the replicas of a server by the store that they share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use tokio::task::JoinSet;
@@ -11,8 +12,11 @@ use crate::catalog::StoreSettings;
 use crate::server::SharedServer;
 use crate::store::{RedisStore, RedisUrl};
 
+/// How long a start waits for the store.
+const CONNECTION_WAIT: Duration = Duration::from_secs(2);
+
 /// Shares with other replicas what they must, where the manifest names a store. What is returned keeps up with them.
-pub(super) fn join(
+pub(super) async fn join(
     arguments: &ServeArgs,
     server: &LoadedServer,
     shared_server: &SharedServer,
@@ -39,6 +43,8 @@ pub(super) fn join(
         }));
     }
     let Some(store) = store else { return Ok(tasks) };
+    // Whoever asks a replica that takes requests finds it connected, unless the store is away.
+    store.wait_for_connection(CONNECTION_WAIT).await;
     shared_server.set_store(store);
     let following = shared_server.clone();
     tasks.spawn(async move { following.follow_replicas().await });

@@ -16,6 +16,7 @@ use crate::{
     diagnostic::{bytes_without_byte_order_mark, truncate},
     server::{Method, OutgoingMessage, params_error, refusal_error, stated_version},
     spec_version::SpecVersion,
+    store::StoreError,
     transport::{
         batch,
         message::{self, Incoming, MessageError, MessageKind},
@@ -273,6 +274,13 @@ impl Post<'_> {
         message: Incoming,
         session: &Arc<HttpSession>,
     ) -> Result<Response, RefusedRequest> {
+        if let Incoming::Answer(id, answer) = &message
+            && session.is_asked_elsewhere(id)
+        {
+            let forwarded = session.forward_answer(id, answer).await;
+            forwarded.map_err(|StoreError| RefusedRequest::store_is_away(None))?;
+            return Ok(text_response(StatusCode::ACCEPTED, ""));
+        }
         let payload = ReceivedPayload::new(message, self.reservation.clone(), self.bytes);
         let received = session.receive(payload, &self.sender, self.guard);
         let Some(reader) = received.map_err(RefusedRequest::by_code)? else {

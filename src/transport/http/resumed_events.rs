@@ -54,7 +54,10 @@ impl ResumedStream {
         let name = self.name.to_string();
         loop {
             // What ends after this look is seen by the next one.
-            let has_ended = self.name.replica.as_deref().is_some_and(|id| self.shared_server.replica_has_ended(id));
+            let has_ended = match self.name.replica.as_deref() {
+                Some(replica) => self.shared_server.replica_has_ended(replica).await,
+                None => true,
+            };
             let events = self.shared_server.session_events(self.session.id(), &name, self.after).await;
             let events = events.unwrap_or_default();
             if !events.is_empty() {

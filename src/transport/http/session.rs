@@ -236,7 +236,8 @@ impl HttpSession {
             match message {
                 HandlerMessage::Request(request) => self.begin(request, sender, guard.clone()),
                 HandlerMessage::Answer(id, answer) if self.is_asked_elsewhere(&id) => {
-                    self.handler.forward_answer(&self.id, &id, &answer);
+                    let session = self.clone();
+                    tokio::spawn(async move { session.forward_answer(&id, &answer).await });
                 }
                 HandlerMessage::Answer(id, answer) => self.take_answer(&id, answer),
                 HandlerMessage::Notification(notification) => {

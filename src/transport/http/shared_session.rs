@@ -5,7 +5,8 @@ use std::{
     time::Duration,
 };
 
-use rmcp::model::{ClientNotification, RequestId};
+use rmcp::model::{ClientNotification, ErrorData, RequestId};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
@@ -100,6 +101,15 @@ impl HttpSession {
     pub(super) fn is_asked_elsewhere(&self, id: &RequestId) -> bool {
         let is_own = || self.state().liveness.has_pinged(id) || self.handler.peer().has_asked(id);
         self.shared.is_some() && !is_own()
+    }
+
+    /// Hands the answer to a question to the replica that asked it.
+    pub(super) async fn forward_answer(
+        &self,
+        id: &RequestId,
+        answer: &Result<Value, ErrorData>,
+    ) -> Result<(), StoreError> {
+        self.handler.forward_answer(&self.id, id, answer).await
     }
 
     /// Tells other replicas of a notification that may be about what they do: a request that is not known here, or the whole
