@@ -21,6 +21,8 @@ use super::{
 
 /// How many changes wait to be told one by one; beyond that, that everything may have changed.
 const MAX_UNTOLD_CHANGES: usize = 1000;
+/// How often it is looked whether tasks have ended, when the server stops.
+const TASK_CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// How often a replica says that it lives.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(3);
 
@@ -228,6 +230,17 @@ impl SharedServer {
     pub async fn tell_replicas(&self) {
         self.replicas().tell_untold().await;
         self.keep_changed_tasks().await;
+    }
+
+    /// Tells the other replicas, where there may be any, how the tasks of this one ended: nobody else can.
+    pub async fn leave_replicas(&self) {
+        if !self.replicas().are_followed.load(Ordering::Acquire) {
+            return;
+        }
+        while self.running_tasks() > 0 {
+            tokio::time::sleep(TASK_CHECK_INTERVAL).await;
+        }
+        self.tell_replicas().await;
     }
 
     /// Messages from others or to them may have been lost: everything may have changed.

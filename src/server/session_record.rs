@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::action::LogLevel;
 use crate::identity::AccessControl;
 use crate::spec_version::SpecVersion;
-use crate::store::{Recipient, StoreError};
+use crate::store::{ListLimit, Recipient, StoreError};
 
 use super::{
     ConnectionHandler, SharedServer, replicas::ReplicaMessage, request::McpRequest, session::NegotiatedSession,
@@ -20,8 +20,12 @@ use super::{
 
 /// How long the id of a session is at most.
 const MAX_ID_BYTES: usize = 64;
-/// How long events are kept for a client that lost them on the way.
-const EVENT_LIFETIME: Duration = Duration::from_secs(120);
+/// What is kept of events for a client that lost them on the way.
+const EVENTS: ListLimit = ListLimit { values: 64, lifetime: Duration::from_secs(120) };
+/// How many changes of a session are kept: more than it may have subscriptions.
+const MAX_CHANGES: usize = 4000;
+/// How long what a client sends to one replica may be for another, in bytes.
+const MAX_FORWARDED_BYTES: usize = 1 << 20;
 
 /// What a session began with.
 #[derive(Debug, Serialize, Deserialize)]
@@ -101,6 +105,15 @@ fn events_key(id: &str) -> String {
     format!("session:{id}:events")
 }
 
+fn changes_limit(lifetime: Duration) -> ListLimit {
+    ListLimit { values: MAX_CHANGES, lifetime }
+}
+
+/// Whether this may be the id of a session, and no other key of the store.
+fn is_id(id: &str) -> bool {
+    id.len() <= MAX_ID_BYTES && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
 fn encode(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
 }
@@ -112,7 +125,7 @@ impl SharedServer {
         id: &str,
         access: &AccessControl,
     ) -> Result<Option<SessionRecord>, StoreError> {
-        if id.len() > MAX_ID_BYTES {
+        if !is_id(id) {
             return Ok(None);
         }
         let Some(start) = self.store().get(&key(id)).await? else {
@@ -139,7 +152,7 @@ impl SharedServer {
 
     /// Keeps an event of a session for a while.
     pub(crate) async fn keep_session_event(&self, id: &str, event: &SessionEvent) -> Result<(), StoreError> {
-        self.store().append(&events_key(id), &encode(event), EVENT_LIFETIME).await
+        self.store().append(&events_key(id), &encode(event), EVENTS).await
     }
 
     /// The events of a stream of a session after one of them, in their order.
@@ -164,7 +177,7 @@ impl SharedServer {
         change: SessionChange,
         lifetime: Duration,
     ) -> Result<(), StoreError> {
-        self.store().append(&changes_key(id), &encode(&change), lifetime).await?;
+        self.store().append(&changes_key(id), &encode(&change), changes_limit(lifetime)).await?;
         self.tell_of_session(id, SessionMessage::Changed(change)).await
     }
 
@@ -199,7 +212,7 @@ impl ConnectionHandler {
         let store = self.shared_server.store();
         store.put(&key(id), &encode(&start), lifetime).await?;
         for change in self.changes_so_far(has_listened) {
-            store.append(&changes_key(id), &encode(&change), lifetime).await?;
+            store.append(&changes_key(id), &encode(&change), changes_limit(lifetime)).await?;
         }
         Ok(())
     }
@@ -217,7 +230,12 @@ impl ConnectionHandler {
         let mut message = serde_json::to_value(notification).unwrap_or_default();
         message.as_object_mut().into_iter().for_each(|message| drop(message.insert("jsonrpc".into(), "2.0".into())));
         let (shared_server, id) = (self.shared_server.clone(), id.to_owned());
-        let message = SessionMessage::Received(message.to_string());
+        let message = message.to_string();
+        // One that is longer is about no request.
+        if message.len() > MAX_FORWARDED_BYTES {
+            return;
+        }
+        let message = SessionMessage::Received(message);
         tokio::spawn(async move {
             if shared_server.tell_of_session(&id, message).await.is_err() {
                 tracing::warn!(target: "folio::store", "a notification of a client does not reach the other replicas");
@@ -236,7 +254,12 @@ impl ConnectionHandler {
             Ok(result) => json!({ "jsonrpc": "2.0", "id": question, "result": result }),
             Err(error) => json!({ "jsonrpc": "2.0", "id": question, "error": error }),
         };
-        self.shared_server.tell_of_session(id, SessionMessage::Received(message.to_string())).await
+        let mut message = message.to_string();
+        if message.len() > MAX_FORWARDED_BYTES {
+            let error = ErrorData::internal_error("the answer is too long to reach the replica that asked", None);
+            message = json!({ "jsonrpc": "2.0", "id": question, "error": error }).to_string();
+        }
+        self.shared_server.tell_of_session(id, SessionMessage::Received(message)).await
     }
 
     /// Tells the store and the other replicas that the client has opened the stream of what belongs to no request.

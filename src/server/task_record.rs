@@ -80,7 +80,8 @@ impl SharedServer {
 
     /// A task of this caller that another replica runs, or ran.
     async fn find_task_record(&self, id: &str, access: &AccessControl) -> Result<Option<TaskRecord>, StoreError> {
-        if id.len() > MAX_ID_BYTES {
+        let is_id = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        if id.len() > MAX_ID_BYTES || !is_id {
             return Ok(None);
         }
         let Some(json) = self.store().get(&key(id)).await? else {

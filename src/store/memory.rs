@@ -8,7 +8,9 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{CallRate, FirstUse, NONCE_BYTES, OneTimeId, Received, Recipient, RenewedLease, Store, StoreError};
+use super::{
+    CallRate, FirstUse, ListLimit, NONCE_BYTES, OneTimeId, Received, Recipient, RenewedLease, Store, StoreError,
+};
 
 /// How many ids that were used are remembered; beyond that the first to expire are forgotten, and none is used that
 /// expires as early as they do.
@@ -49,7 +51,7 @@ impl Store for MemoryStore {
         Box::pin(ready(Ok(None)))
     }
 
-    fn append<'a>(&'a self, _: &'a str, _: &'a [u8], _: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn append<'a>(&'a self, _: &'a str, _: &'a [u8], _: ListLimit) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(ready(Ok(())))
     }
 

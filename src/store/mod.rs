@@ -46,12 +46,11 @@ pub trait Store: Send + Sync {
     /// The store is away.
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>>;
 
-    /// Adds a value to a list that other replicas may read. The oldest are dropped beyond [`MAX_LIST_VALUES`].
+    /// Adds a value to a list that other replicas may read, which keeps about so many, for so long.
     ///
     /// # Errors
     /// The store is away.
-    fn append<'a>(&'a self, key: &'a str, value: &'a [u8], lifetime: Duration)
-    -> BoxFuture<'a, Result<(), StoreError>>;
+    fn append<'a>(&'a self, key: &'a str, value: &'a [u8], limit: ListLimit) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// The values of a list, oldest first.
     ///
@@ -87,8 +86,14 @@ pub trait Store: Send + Sync {
     fn renew_lease<'a>(&'a self, manifest: &'a str) -> BoxFuture<'a, Result<RenewedLease, StoreError>>;
 }
 
-/// How many values a list keeps, about.
-pub const MAX_LIST_VALUES: usize = 4000;
+/// How much of a list is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListLimit {
+    /// How many values, about.
+    pub values: usize,
+    /// For how long after the last one was added.
+    pub lifetime: Duration,
+}
 
 /// How long a replica counts as living that does not say so again.
 pub const LEASE: Duration = Duration::from_secs(10);

@@ -14,14 +14,12 @@ use uuid::Uuid;
 
 use super::redis_link::RedisLink;
 use super::{
-    CallRate, FirstUse, LEASE, MAX_LIST_VALUES, MemoryStore, OneTimeId, Received, Recipient, RedisUrl, RenewedLease,
-    Replica, SealingKeys, Store, StoreError,
+    CallRate, FirstUse, LEASE, ListLimit, MemoryStore, OneTimeId, Received, Recipient, RedisUrl, RenewedLease, Replica,
+    SealingKeys, Store, StoreError,
 };
 
-/// How many messages Redis keeps for replicas that have not read them, about.
-const MAX_MESSAGES: usize = 10_000;
-/// How long a message is kept.
-const MESSAGE_LIFETIME: Duration = Duration::from_secs(600);
+/// What Redis keeps for replicas that have not read it.
+const MESSAGES: ListLimit = ListLimit { values: 1000, lifetime: Duration::from_secs(600) };
 /// How many messages are read at once.
 const MESSAGES_PER_READ: usize = 100;
 /// How many messages wait here to be received.
@@ -104,16 +102,10 @@ impl RedisStore {
 }
 
 impl RedisStore {
-    async fn add_to_stream(
-        &self,
-        stream: String,
-        value: &[u8],
-        max: usize,
-        lifetime: Duration,
-    ) -> Result<(), StoreError> {
+    async fn add_to_stream(&self, stream: String, value: &[u8], limit: ListLimit) -> Result<(), StoreError> {
         let sealed = self.state.seal(value, &stream)?;
         let mut call = self.scripts.append.key(stream);
-        call.arg(&self.state.replica).arg(sealed).arg(max).arg(milliseconds(lifetime));
+        call.arg(&self.state.replica).arg(sealed).arg(limit.values).arg(milliseconds(limit.lifetime));
         self.state.link.run(async |connection| call.invoke_async(connection).await).await
     }
 
@@ -319,13 +311,8 @@ impl Store for RedisStore {
         })
     }
 
-    fn append<'a>(
-        &'a self,
-        key: &'a str,
-        value: &'a [u8],
-        lifetime: Duration,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move { self.add_to_stream(self.state.key(key), value, MAX_LIST_VALUES, lifetime).await })
+    fn append<'a>(&'a self, key: &'a str, value: &'a [u8], limit: ListLimit) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move { self.add_to_stream(self.state.key(key), value, limit).await })
     }
 
     fn read<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Vec<Vec<u8>>, StoreError>> {
@@ -360,9 +347,7 @@ impl Store for RedisStore {
     }
 
     fn send<'a>(&'a self, to: Recipient<'a>, message: &'a [u8]) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(
-            async move { self.add_to_stream(self.state.stream_of(to), message, MAX_MESSAGES, MESSAGE_LIFETIME).await },
-        )
+        Box::pin(async move { self.add_to_stream(self.state.stream_of(to), message, MESSAGES).await })
     }
 
     fn receive(&self) -> BoxFuture<'_, Received> {

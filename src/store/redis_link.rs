@@ -86,7 +86,8 @@ impl RedisLink {
         }
     }
 
-    /// Runs a command. Whatever is wrong, a new connection finds out: the server may have become a replica.
+    /// Runs a command. If the server refuses it, a new connection finds out whether it has become a replica; a value of another
+    /// type says nothing of the connection.
     pub(super) async fn run<T>(
         &self,
         command: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
@@ -95,6 +96,10 @@ impl RedisLink {
         let Some(mut connection) = self.current.read().clone() else { return Err(StoreError) };
         match timeout(RESPONSE_TIMEOUT, command(&mut connection)).await {
             Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) if error.code() == Some("WRONGTYPE") => {
+                tracing::warn!(target: "folio::store", "the store has something else under a key: {error}");
+                return Err(StoreError);
+            }
             Ok(Err(error)) => tracing::warn!(target: "folio::store", "the store failed: {error}"),
             Err(_) => tracing::warn!(target: "folio::store", "the store does not answer within {RESPONSE_TIMEOUT:?}"),
         }

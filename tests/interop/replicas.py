@@ -573,6 +573,8 @@ class ModernClient(Client):
         self.world.outcomes[identity] = "unknown"
         if status == "failed" and ENDED.search(asked.result["error"]["message"]) and owner.killed_at:
             return self.world.count("tasks failed with a replica")
+        if status == "cancelled" and owner.stopped_at:
+            return self.world.count("tasks cancelled at the end of a drain")
         if status is None and lost and (owner.died_at() or now() < lost + RENEWAL):
             return self.world.count("tasks lost with Redis")
         raise Failed(f"{identity} ends as {asked}, begun by {begun}, killed at {owner.killed_at}, stopped at {owner.stopped_at}")

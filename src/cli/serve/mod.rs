@@ -45,6 +45,9 @@ pub(crate) use args::{DevArgs, HealthArgs, ServeArgs};
 /// How long the shutdown may take.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
 
+/// How long other replicas may take to hear how tasks ended.
+const REPLICAS_TIMEOUT: Duration = Duration::from_millis(700);
+
 /// How long the watch is delayed, so that the first request of a client is answered first.
 const WATCH_START_DELAY: Duration = Duration::from_millis(20);
 
@@ -202,8 +205,7 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
         }
     }
     stop.cancel();
-    // Tasks that were cancelled: nobody else tells of them.
-    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, shared_server.tell_replicas()).await;
+    let _ = tokio::time::timeout(REPLICAS_TIMEOUT, shared_server.leave_replicas()).await;
     drop(background);
     operation.end().await;
     if let Some(watching) = watching {

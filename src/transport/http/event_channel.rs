@@ -5,6 +5,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
+use rmcp::model::ErrorData;
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +22,9 @@ use super::{sessions::SessionId, stream_name::StreamName};
 const MAX_REPLAY_EVENTS: usize = 64;
 const MAX_REPLAY_BYTES: u64 = SMALL_RESERVATION_BYTES;
 const REPLAY_DURATION: Duration = Duration::from_secs(10);
+
+/// How long an event is at most that other replicas can repeat.
+const MAX_KEPT_BYTES: usize = 64 * 1024;
 
 /// How long unread events are kept after the stream has finished.
 const UNREAD_DURATION: Duration = Duration::from_secs(60);
@@ -73,6 +77,7 @@ impl EventKeeper {
     /// Keeps an event. What cannot be kept is lost with this replica alone.
     fn keep(&self, channel: &str, index: u64, payload: &EventPayload) {
         let (keeper, channel, json) = (self.clone(), channel.to_owned(), payload.json());
+        let json = if json.len() > MAX_KEPT_BYTES { payload.as_too_long() } else { json };
         tokio::spawn(async move {
             let json = String::from_utf8_lossy(&json).into_owned();
             let event = SessionEvent { channel, index, json };
@@ -299,6 +304,16 @@ impl EventPayload {
         match self {
             EventPayload::Message(message) => message.json.clone(),
             EventPayload::Batch(responses) => batch::responses_to_json(responses).into(),
+        }
+    }
+
+    /// What another replica gives in place of what is too long to be kept.
+    fn as_too_long(&self) -> Bytes {
+        let error = ErrorData::internal_error("the answer is too long to be read again from another replica", None);
+        let refuse = |message: &OutgoingMessage| OutgoingMessage::error(message.answered_request().cloned(), &error);
+        match self {
+            EventPayload::Message(message) => refuse(message).json,
+            EventPayload::Batch(all) => batch::responses_to_json(&all.iter().map(refuse).collect::<Vec<_>>()).into(),
         }
     }
 

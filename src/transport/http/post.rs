@@ -42,6 +42,9 @@ use super::{
     single_request, standard_headers,
 };
 
+/// How long an `initialize` may be that the store keeps.
+const MAX_STORED_INITIALIZE_BYTES: u64 = 64 * 1024;
+
 pub(super) async fn handle_post(
     http_server: &Arc<HttpServer>,
     connection: &HttpConnection,
@@ -296,6 +299,11 @@ impl Post<'_> {
     /// Begins a session with `initialize`, which is answered at once.
     async fn begin_session(self, id: RequestId, request: Box<ClientRequest>) -> Result<Response, RefusedRequest> {
         let sessions = &self.http_server.sessions;
+        if self.http_server.session_home == SessionHome::Store && self.bytes > MAX_STORED_INITIALIZE_BYTES {
+            let message = "the parameters of `initialize` are too long to be kept for all replicas";
+            let error = MessageError::invalid_request(Some(id), message);
+            return Err(RefusedRequest::Message(StatusCode::PAYLOAD_TOO_LARGE, error));
+        }
         let Some((session_id, session)) = sessions.create(false, &self.sender) else {
             return Err(RefusedRequest::too_many_sessions(Some(id)));
         };

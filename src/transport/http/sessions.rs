@@ -101,9 +101,21 @@ impl Sessions {
             let idle = evictable_session(open, is_candidate)?;
             if let Some(session) = open.remove(&idle) {
                 session.end();
+                self.forget(session.id().clone());
             }
         }
         Some(())
+    }
+
+    /// Has the store forget a session that had to make room: nobody may fill it with sessions.
+    fn forget(&self, id: SessionId) {
+        if self.are_shared {
+            let shared_server = self.shared_server.clone();
+            tokio::spawn(async move {
+                // Its lifetime ends in any case.
+                let _ = shared_server.forget_session(&id).await;
+            });
+        }
     }
 
     /// A session of this caller, which another replica may have begun.
