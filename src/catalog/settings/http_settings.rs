@@ -206,7 +206,7 @@ fn check_sessions(http: &manifest::Http, pack: &LoadedPack, compiler: &mut Compi
     };
     if http.sse == Some(true) {
         compiler
-            .error(Code::Conflict, sessions.location, "HTTP+SSE has its sessions in memory")
+            .error(Code::Conflict, sessions.location, "sessions of HTTP+SSE are in memory")
             .help("remove `sse`, or write `sessions: memory`");
     }
     if sessions.value == manifest::SessionHome::Store && pack.manifest.store.is_none() {
