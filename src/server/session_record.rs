@@ -25,7 +25,7 @@ const EVENTS: ListLimit = ListLimit { values: 64, lifetime: Duration::from_secs(
 /// How many changes of a session are kept: more than it may have subscriptions.
 const MAX_CHANGES: usize = 4000;
 /// How long what a client sends to one replica may be for another, in bytes.
-const MAX_FORWARDED_BYTES: usize = 1 << 20;
+const MAX_FORWARDED_BYTES: usize = 256 * 1024;
 
 /// What a session began with.
 #[derive(Debug, Serialize, Deserialize)]

@@ -46,7 +46,7 @@ pub trait Store: Send + Sync {
     /// The store is away.
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>>;
 
-    /// Adds a value to a list that other replicas may read, which keeps about so many, for so long.
+    /// Adds a value to a list that other replicas may read, which keeps so many, for so long.
     ///
     /// # Errors
     /// The store is away.
@@ -89,7 +89,7 @@ pub trait Store: Send + Sync {
 /// How much of a list is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListLimit {
-    /// How many values, about.
+    /// How many values.
     pub values: usize,
     /// For how long after the last one was added.
     pub lifetime: Duration,

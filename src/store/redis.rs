@@ -8,7 +8,7 @@ use ::redis::aio::MultiplexedConnection;
 use ::redis::streams::{StreamRangeReply, StreamReadOptions, StreamReadReply};
 use ::redis::{AsyncConnectionConfig, AsyncTypedCommands, RedisResult, Script, cmd, pipe};
 use futures_util::future::BoxFuture;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -19,7 +19,7 @@ use super::{
 };
 
 /// What Redis keeps for replicas that have not read it.
-const MESSAGES: ListLimit = ListLimit { values: 1000, lifetime: Duration::from_secs(600) };
+const MESSAGES: ListLimit = ListLimit { values: 4000, lifetime: Duration::from_secs(600) };
 /// How many messages are read at once.
 const MESSAGES_PER_READ: usize = 100;
 /// How many messages wait here to be received.
@@ -35,7 +35,7 @@ const CLOCK_TOLERANCE: Duration = Duration::from_secs(600);
 /// The store of a server with replicas.
 pub struct RedisStore {
     state: Arc<RedisState>,
-    messages: Mutex<mpsc::Receiver<Received>>,
+    messages: Mutex<mpsc::Receiver<Vec<u8>>>,
     /// What this replica has used and counted, for while Redis is away.
     local: MemoryStore,
     /// What it has used then.
@@ -52,7 +52,9 @@ struct RedisState {
     replica: String,
     /// The epoch that was last seen; 0 before.
     epoch: AtomicU64,
-    received: mpsc::Sender<Received>,
+    received: mpsc::Sender<Vec<u8>>,
+    /// Notified when messages may have been lost. Whoever reads them may be who finds that out, so it takes no room.
+    gap: Arc<Notify>,
 }
 
 struct Scripts {
@@ -70,7 +72,8 @@ impl RedisStore {
     /// No client can be made for the URL.
     pub fn start(url: &RedisUrl, prefix: &str, secrets: &[Vec<u8>]) -> anyhow::Result<RedisStore> {
         let (sender, receiver) = mpsc::channel(MAX_WAITING_MESSAGES);
-        let link = RedisLink::new(url.connector()?, sender.clone());
+        let gap = Arc::new(Notify::new());
+        let link = RedisLink::new(url.connector()?, gap.clone());
         let state = Arc::new(RedisState {
             link: link.clone(),
             prefix: prefix.to_owned(),
@@ -78,6 +81,7 @@ impl RedisStore {
             replica: Uuid::new_v4().simple().to_string(),
             epoch: AtomicU64::new(0),
             received: sender,
+            gap,
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { link.keep_connected().await });
@@ -172,11 +176,11 @@ impl RedisState {
     }
 
     /// Notes the epoch of the store. One that was emptied may have lost messages.
-    async fn note_epoch(&self, epoch: u64) {
+    fn note_epoch(&self, epoch: u64) {
         let before = self.epoch.swap(epoch, Ordering::AcqRel);
         if before != 0 && before != epoch {
             tracing::warn!(target: "folio::store", "the store was emptied: questions that are open must be asked again");
-            let _ = self.received.send(Received::Gap).await;
+            self.gap.notify_one();
         }
     }
 
@@ -189,8 +193,8 @@ impl RedisState {
             self.link.connected().await;
             if let Ok(mut connection) = self.link.connect(&config).await {
                 // What was sent while there was no connection, by others or from here, may not have arrived.
-                if positions.is_some() && self.received.send(Received::Gap).await.is_err() {
-                    return;
+                if positions.is_some() {
+                    self.gap.notify_one();
                 }
                 let failed = self.read_until_lost(&mut connection, &streams, &mut positions).await;
                 if let Err(error) = failed {
@@ -223,7 +227,7 @@ impl RedisState {
                     let is_own = entry.get::<String>("from").as_deref() == Some(&self.replica);
                     let message = entry.get::<Vec<u8>>("message").filter(|_| !is_own);
                     let Some(message) = message.and_then(|message| self.open(&message, &stream.key)) else { continue };
-                    if self.received.send(Received::Message(message)).await.is_err() {
+                    if self.received.send(message).await.is_err() {
                         return Ok(());
                     }
                 }
@@ -259,7 +263,7 @@ impl Store for RedisStore {
             call.arg(new_epoch());
             let epoch = self.state.link.run(async |connection| call.invoke_async(connection).await).await;
             if let Ok(epoch) = epoch {
-                self.state.note_epoch(epoch).await;
+                self.state.note_epoch(epoch);
             }
             self.state.epoch.load(Ordering::Acquire)
         })
@@ -352,9 +356,11 @@ impl Store for RedisStore {
 
     fn receive(&self) -> BoxFuture<'_, Received> {
         Box::pin(async {
-            match self.messages.lock().await.recv().await {
-                Some(received) => received,
-                None => std::future::pending().await,
+            let mut messages = self.messages.lock().await;
+            tokio::select! {
+                biased;
+                () = self.state.gap.notified() => Received::Gap,
+                Some(message) = messages.recv() => Received::Message(message),
             }
         })
     }
@@ -368,7 +374,7 @@ impl Store for RedisStore {
                 self.state.link.run(async |connection| call.invoke_async(connection).await).await?;
             let (epoch, living) = renewed.split_first().ok_or(StoreError)?;
             let epoch = epoch.parse().map_err(|_| StoreError)?;
-            self.state.note_epoch(epoch).await;
+            self.state.note_epoch(epoch);
             self.save_uses().await?;
             let living = living.chunks_exact(2).filter_map(|pair| match pair {
                 [id, manifest] => Some(Replica { id: id.clone(), manifest: manifest.clone() }),

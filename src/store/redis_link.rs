@@ -6,11 +6,11 @@ use std::time::Duration;
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{AsyncConnectionConfig, RedisError, RedisResult};
 use parking_lot::RwLock;
-use tokio::sync::{Mutex, Notify, mpsc, watch};
+use tokio::sync::{Mutex, Notify, watch};
 use tokio::time::timeout;
 
+use super::StoreError;
 use super::redis_url::Connector;
-use super::{Received, StoreError};
 
 /// How long Redis may take to answer a command.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(700);
@@ -26,17 +26,17 @@ pub(super) struct RedisLink {
     connections: watch::Sender<u64>,
     lost: Notify,
     /// Is told of each new connection: what was sent before may not have arrived.
-    received: mpsc::Sender<Received>,
+    gap: Arc<Notify>,
 }
 
 impl RedisLink {
-    pub(super) fn new(connector: Connector, received: mpsc::Sender<Received>) -> Arc<RedisLink> {
+    pub(super) fn new(connector: Connector, gap: Arc<Notify>) -> Arc<RedisLink> {
         Arc::new(RedisLink {
             connector: Mutex::new(connector),
             current: RwLock::default(),
             connections: watch::Sender::new(0),
             lost: Notify::new(),
-            received,
+            gap,
         })
     }
 
@@ -52,7 +52,7 @@ impl RedisLink {
                     }
                     *self.current.write() = Some(connection);
                     self.connections.send_modify(|count| *count += 1);
-                    let _ = self.received.send(Received::Gap).await;
+                    self.gap.notify_one();
                     self.lost.notified().await;
                 }
                 Err(error) => {

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::args::ServeArgs;
 use super::{LoadedServer, state_keys};
-use crate::catalog::StoreSettings;
+use crate::catalog::{ServingMode, StoreSettings};
 use crate::server::SharedServer;
 use crate::store::{RedisStore, RedisUrl};
 
@@ -44,7 +44,9 @@ pub(super) async fn join(
     }
     let Some(store) = store else { return Ok(tasks) };
     // Whoever asks a replica that takes requests finds it connected, unless the store is away.
-    store.wait_for_connection(CONNECTION_WAIT).await;
+    if matches!(server.serving_mode, ServingMode::Http(_)) {
+        store.wait_for_connection(CONNECTION_WAIT).await;
+    }
     shared_server.set_store(store);
     let following = shared_server.clone();
     tasks.spawn(async move { following.follow_replicas().await });
