@@ -59,13 +59,15 @@ impl SharedServer {
 
     /// Keeps the states of tasks that changed. What cannot be kept now is kept later.
     pub(super) async fn keep_changed_tasks(&self) {
+        // Looked at first: one that ends after this is among those below.
+        let any_is_ending = self.tasks().any_is_ending();
         while let Some(task) = self.tasks().take_changed() {
             if self.keep_task(&task).await.is_err() {
                 self.tasks().set_changed(&task.id);
                 return;
             }
         }
-        if self.tasks().any_is_ending() {
+        if any_is_ending {
             tokio::task::yield_now().await;
             self.replicas().wake.notify_one();
         }
