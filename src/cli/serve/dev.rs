@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 use super::args::DevArgs;
 use super::dev_session::DevSession;
 use crate::cli::{Exit, Output};
+use crate::digest::Digest;
 use crate::server::SharedServer;
-use crate::transport::http::{self, DevPage, HttpOptions};
+use crate::transport::http::{self, BoundServer, DevPage, HttpError, HttpOptions};
 use crate::world::{open_in_browser, random_token};
 
 /// How long the file lives that leads a browser to the page.
@@ -31,7 +32,7 @@ pub(crate) fn run(mut arguments: DevArgs, output: &Output) -> anyhow::Result<Exi
         arguments.serve.http = Some(None);
     }
     let page = (arguments.open || has_no_peer && io::stdin().is_terminal())
-        .then_some(DevPageOptions { opens_browser: arguments.open });
+        .then(|| DevPageOptions { opens_browser: arguments.open, port: page_port(&arguments.serve.path) });
     if page.is_none() && arguments.serve.http.is_some() {
         output.eprint_unlogged(
             "help: `--open` shows a page with every prompt, tool and resource, renewed on each save\n",
@@ -45,6 +46,32 @@ pub(crate) fn run(mut arguments: DevArgs, output: &Output) -> anyhow::Result<Exi
 pub(super) struct DevPageOptions {
     /// Whether the browser is started.
     opens_browser: bool,
+    /// The port that is tried first.
+    port: u16,
+}
+
+/// The ports of pages: those below the ones that systems give to outgoing connections.
+const PAGE_PORTS: std::ops::Range<u16> = 20_000..32_000;
+
+/// The port of a folder's page, as a browser keeps what it knows of a page by its port.
+fn page_port(path: &Path) -> u16 {
+    let folder = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let digest = Digest::new("page port").chain_update(folder.as_os_str().as_encoded_bytes()).finish_u64();
+    let count = u64::from(PAGE_PORTS.end - PAGE_PORTS.start);
+    PAGE_PORTS.start + u16::try_from(digest % count).unwrap_or_default()
+}
+
+/// Listens on the port of the folder, or on another where that is taken.
+async fn bind_page(port: u16, page: &DevPage) -> Result<BoundServer, HttpError> {
+    let options = |port: u16| HttpOptions {
+        listen: format!("127.0.0.1:{port}"),
+        page: Some(page.clone()),
+        ..HttpOptions::default()
+    };
+    match http::bind(options(port)).await {
+        Ok(bound) => Ok(bound),
+        Err(_) => http::bind(options(0)).await,
+    }
 }
 
 /// Serves the page on a port of this machine until `stop` is cancelled, and says where.
@@ -56,8 +83,7 @@ pub(super) async fn serve_dev_page(
     let Some(options) = session.page else { return Ok(()) };
     let token = random_token().context("the system has no randomness for the token of the page")?;
     let page = DevPage::new(&token, session.events.clone());
-    let listening = HttpOptions { listen: "127.0.0.1:0".to_owned(), page: Some(page), ..HttpOptions::default() };
-    let bound = http::bind(listening).await?;
+    let bound = bind_page(options.port, &page).await?;
     let address = format!("{}/#{token}", bound.origin());
     session.output.eprint_unlogged(&format!("page: {address}\n"));
     if options.opens_browser {
