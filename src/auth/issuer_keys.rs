@@ -18,7 +18,7 @@ use crate::world::{HostPolicy, HttpRequest, World, is_loopback_host};
 const REFRESH_AGE: Duration = Duration::from_secs(300);
 /// How long keys serve that cannot be fetched again.
 const MAX_AGE: Duration = Duration::from_secs(24 * 3600);
-/// How long nothing is fetched after a fetch: tokens of unknown keys cost their sender more than the issuer.
+/// How long nothing is fetched after a fetch in vain: tokens of unknown keys cost their sender more than the issuer.
 const FETCH_PAUSE: Duration = Duration::from_secs(10);
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_RESPONSE_BYTES: u64 = 1 << 20;
@@ -36,6 +36,9 @@ struct KnownKeys {
     keys: Vec<VerificationKey>,
     fetched_at: Option<Instant>,
     tried_at: Option<Instant>,
+    /// Whether the last fetch brought the key that it was for, or another new one. Then the next unknown key may be one that the
+    /// issuer has begun to sign with since.
+    last_was_useful: bool,
 }
 
 /// Where the keys of an issuer are.
@@ -59,6 +62,14 @@ pub(super) enum Fetch {
 }
 
 impl KnownKeys {
+    /// Takes keys that were fetched for a token in place of those that are known.
+    fn replace(&mut self, keys: Vec<VerificationKey>, header: &JwtHeader, now: Instant) {
+        let is_new = |key: &VerificationKey| !self.keys.iter().any(|known| known.id == key.id);
+        self.last_was_useful = keys.iter().any(|key| is_new(key) || header.key_id.is_some() && key.fits(header));
+        self.keys = keys;
+        self.fetched_at = Some(now);
+    }
+
     /// Whether they were fetched no longer ago than `age`.
     fn are_younger(&self, age: Duration, now: Instant) -> bool {
         self.fetched_at.is_some_and(|at| now.saturating_duration_since(at) < age)
@@ -66,7 +77,8 @@ impl KnownKeys {
 
     /// How the last fetch ended, if it is too early for another one.
     fn recent_fetch(&self, now: Instant) -> Option<Fetch> {
-        let tried_at = self.tried_at.filter(|at| now.saturating_duration_since(*at) < FETCH_PAUSE)?;
+        let is_recent = |at: &Instant| now.saturating_duration_since(*at) < FETCH_PAUSE && !self.last_was_useful;
+        let tried_at = self.tried_at.filter(is_recent)?;
         Some(if self.fetched_at.is_some_and(|at| at >= tried_at) { Fetch::Current } else { Fetch::Failed })
     }
 }
@@ -101,7 +113,7 @@ impl IssuerKeys {
         if !found.is_empty() && self.fetching.try_lock().is_err() {
             return Ok(found);
         }
-        let fetch = self.fetch(issuer, world, now).await;
+        let fetch = self.fetch(header, issuer, world, now).await;
         let found = self.fitting(header, now);
         match fetch {
             _ if !found.is_empty() => Ok(found),
@@ -110,18 +122,23 @@ impl IssuerKeys {
         }
     }
 
-    /// Fetches the keys, unless that was just done, once for all who wait.
+    /// Fetches the keys for a token, unless that was just done, once for all who wait.
     pub(super) async fn fetch(
         self: &Arc<Self>,
+        header: &JwtHeader,
         issuer: &IssuerSettings,
         world: &Arc<dyn World>,
         now: Instant,
     ) -> Fetch {
-        let (keys, source, world) = (self.clone(), KeySource::of(issuer), world.clone());
+        let (keys, source, world, header) = (self.clone(), KeySource::of(issuer), world.clone(), header.clone());
         // It goes on when the client leaves that caused it: else that could keep it from ever ending.
         let fetch = tokio::spawn(async move {
             let _one_at_a_time = keys.fetching.lock().await;
-            keys.fetch_now(&source, &*world, now).await
+            let is_known = header.key_id.is_some() && !keys.fitting(&header, now).is_empty();
+            if is_known && keys.known.lock().are_younger(REFRESH_AGE, now) {
+                return Fetch::Current;
+            }
+            keys.fetch_now(&header, &source, &*world, now).await
         });
         fetch.await.unwrap_or(Fetch::Failed)
     }
@@ -132,7 +149,7 @@ impl IssuerKeys {
         keys.cloned().collect()
     }
 
-    async fn fetch_now(&self, source: &KeySource, world: &dyn World, now: Instant) -> Fetch {
+    async fn fetch_now(&self, header: &JwtHeader, source: &KeySource, world: &dyn World, now: Instant) -> Fetch {
         if let Some(recent) = self.known.lock().recent_fetch(now) {
             return recent;
         }
@@ -141,11 +158,11 @@ impl IssuerKeys {
         known.tried_at = Some(now);
         match fetched {
             Ok(keys) => {
-                known.keys = keys;
-                known.fetched_at = Some(now);
+                known.replace(keys, header, now);
                 Fetch::Current
             }
             Err(reason) => {
+                known.last_was_useful = false;
                 tracing::warn!(target: "folio::auth", "cannot fetch the keys of issuer `{}`: {reason}", source.issuer);
                 Fetch::Failed
             }

@@ -143,7 +143,7 @@ impl Authenticator {
         let mut key = fitting.map(signed_by);
         if jwt.header.key_id.is_none() && matches!(key, Ok(None)) {
             // Nothing else tells that the issuer signs by another key now.
-            keys.fetch(issuer, &self.world, Instant::now()).await;
+            keys.fetch(&jwt.header, issuer, &self.world, Instant::now()).await;
             key = keys.find(&jwt.header, issuer, &self.world, Instant::now()).await.map(signed_by);
         }
         self.health.record_issuer(&issuer.issuer, keys.issuer_state());

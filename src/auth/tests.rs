@@ -103,14 +103,30 @@ async fn unknown_key_fetches_once_for_all_who_wait_and_then_not_for_a_while() {
     assert!(found.iter().all(|found| *found == Ok(1)), "{found:?}");
     assert_eq!(world.fetches(), 1);
     let after = |seconds: u64| start + Duration::from_secs(seconds);
-    assert_eq!(find(&keys, "b", &world, after(5)).await, UNKNOWN);
-    assert_eq!(world.fetches(), 1, "keys were fetched a moment ago");
-    world.set(Some(&["a", "b"]));
-    assert_eq!(find(&keys, "b", &world, after(11)).await, Ok(1));
     for id in ["x", "y", "z"] {
-        assert_eq!(find(&keys, id, &world, after(12)).await, UNKNOWN);
+        assert_eq!(find(&keys, id, &world, after(5)).await, UNKNOWN);
     }
+    world.set(Some(&["a", "b"]));
+    assert_eq!(find(&keys, "b", &world, after(14)).await, UNKNOWN);
+    assert_eq!(world.fetches(), 2, "the last fetch brought nothing new");
+    assert_eq!(find(&keys, "b", &world, after(15)).await, Ok(1));
+}
+
+#[tokio::test]
+async fn key_is_found_that_signs_a_moment_after_another_was_fetched() {
+    let (world, keys, start) = (Arc::new(IssuerWorld::new(&["a"])), Arc::<IssuerKeys>::default(), Instant::now());
+    assert_eq!(find(&keys, "a", &world, start).await, Ok(1));
+    world.set(Some(&["a", "b"]));
+    let later = |milliseconds: u64| start + Duration::from_millis(milliseconds);
+    let found = join_all((1..20).map(|at| find(&keys, "b", &world, later(at)))).await;
+    assert!(found.iter().all(|found| *found == Ok(1)), "{found:?}");
     assert_eq!(world.fetches(), 2);
+    world.set(Some(&["b", "c"]));
+    assert_eq!(find(&keys, "c", &world, later(30)).await, Ok(1));
+    // Those that are fetched again as they are old are the same.
+    assert_eq!(find(&keys, "c", &world, later(301_000)).await, Ok(1));
+    world.set(Some(&["d"]));
+    assert_eq!((world.fetches(), find(&keys, "d", &world, later(301_001)).await), (4, Ok(1)));
 }
 
 #[tokio::test]
