@@ -1,5 +1,5 @@
 """Replicas of a server that share Redis, under load, while they are killed, stopped in turn and edited at different times, and
-while Redis stands still, is emptied and restarts.
+while Redis stands still, is emptied and restarts, and the issuer of their callers' tokens changes its keys.
 
     replicas.py FOLIO [--rounds N] [--seed S]
 
@@ -37,7 +37,7 @@ class Chaos:
 
     def events(self, count):
         kinds = [self.kill, self.roll, self.edit, self.edit_while_still, self.restart_with_edit, self.stand_still, self.empty,
-                 self.restart_redis, self.lose_redis, self.rotate]
+                 self.restart_redis, self.lose_redis, self.rotate, self.rotate_issuer_keys]
         while count:
             self.deck = self.deck or self.chance.sample(kinds, len(kinds))
             yield self.deck.pop()
@@ -156,6 +156,10 @@ class Chaos:
             for replica, _ in before:
                 replica.write_keys(keys)
             poll("keys are read", lambda: all(replica.process.keys_read > read for replica, read in before))
+
+    def rotate_issuer_keys(self):
+        """The issuer signs with a key at once that no replica knows."""
+        self.world.issuer.add_key()
 
 
 def run(binary, rounds, seed, world):

@@ -11,9 +11,12 @@ import threading
 import time
 from collections import Counter
 
+from issuer import Issuer
 from replicas_redis import Redis, now, poll
 from served import SOON, Failed
 
+AUDIENCE = "https://desk.example/mcp"
+"""For whom tokens are."""
 LIMIT, WINDOW = 20, 2.0
 """The rate limit of one tool: so many calls in so many seconds."""
 RENEWAL = 4.0
@@ -28,7 +31,11 @@ folio: 1
 server: { name: desk }
 env: { REDIS_URL: { secret: true } }
 store: { redis: "{{env.REDIS_URL}}" }
-http: { sessions: store, drain: { delay: 300ms, timeout: 5s } }
+http:
+  sessions: store
+  drain: { delay: 300ms, timeout: 5s }
+  publicUrl: AUDIENCE
+  auth: { issuer: ISSUER }
 tools:
   edition-EDITION: { description: Says which edition this is, result: { text: EDITION } }
   echo: { description: Repeats a text, arguments: { id: { required: true } }, result: { text: "{{id}}" } }
@@ -132,8 +139,7 @@ class Replica:
         """Swaps the folder as a ConfigMap is."""
         data = self.folder / f"..{edition}"
         data.mkdir()
-        text = MANIFEST.replace("EDITION", str(edition)).replace("ACTS", str(self.world.acts))
-        (data / "folio.yaml").write_text(text)
+        (data / "folio.yaml").write_text(self.world.manifest(edition))
         (self.folder / "..new").symlink_to(data.name)
         (self.folder / "..new").rename(self.folder / "..data")
         self.edition = edition
@@ -147,16 +153,20 @@ class Replica:
 class Exchange:
     """A request that was sent, and what comes for it."""
 
-    def __init__(self, process, connection, message, headers, method="POST"):
+    def __init__(self, process, connection, token, message, headers, method="POST"):
         self.process, self.connection, self.sent, self.done, self.event = process, connection, now(), None, None
+        self.token = token
         self.message = self.status = self.resumed = None
         self.may_end = method == "GET"
         try:
+            headers = headers | {"Authorization": f"Bearer {token.text}"}
             connection.request(method, "/mcp", json.dumps(message).encode() if message else None, headers)
             self.response = connection.getresponse()
             self.status, self.session = self.response.status, self.response.headers["Mcp-Session-Id"]
         except (OSError, http.client.HTTPException) as error:
             self.fail(error)
+        if self.status in (401, 403):
+            raise Failed(f"a token of {token.kid} is refused: {self}, {self.response.headers['WWW-Authenticate']}")
 
     def fail(self, error):
         self.connection.close()
@@ -197,8 +207,8 @@ class Exchange:
         return self
 
     def ended(self):
-        """Of a stream of notices, which ends with its replica alone."""
-        if not self.process.died_at():
+        """Of a stream of notices, which ends with its replica or its token."""
+        if not self.process.died_at() and time.time() < self.token.expires:
             raise Failed(f"a stream ends whose replica lives: {self}")
 
     def is_lost(self):
@@ -229,10 +239,14 @@ class World:
         self.binary, self.place, self.chance = binary, place, random.Random(seed)
         self.acts, self.edition, self.keys = place / "acts", 0, [self.new_key()]
         self.acts.touch()
-        self.redis, self.replicas = Redis(place), []
+        self.redis, self.issuer, self.replicas = Redis(place), Issuer(AUDIENCE), []
         self.lock, self.turn, self.ids = threading.Lock(), itertools.count(), itertools.count(1)
         self.counts, self.outcomes, self.limited = Counter(), {}, []
         self.failure, self.left, self.listeners = None, threading.Event(), []
+
+    def manifest(self, edition):
+        values = {"EDITION": str(edition), "ACTS": str(self.acts), "AUDIENCE": AUDIENCE, "ISSUER": self.issuer.url}
+        return re.sub("|".join(values), lambda found: values[found[0]], MANIFEST)
 
     def new_key(self):
         return f"{self.chance.getrandbits(256):064x}"
@@ -266,7 +280,7 @@ class World:
                         raise Broken from None
                     time.sleep(0.01)
                     continue
-                return Exchange(process, connection, message, headers, method)
+                return Exchange(process, connection, self.issuer.token(), message, headers, method)
         raise Failed("no replica takes a connection")
 
     def is_away(self, exchange):
