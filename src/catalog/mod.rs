@@ -48,6 +48,7 @@ use result::refusal::{CallError, Refusal, RefusalKind};
 use routes::{Route, Routes};
 
 pub use access_checks::AccessRow;
+pub use build::entry_places::{EntryPlaces, PackPlace};
 pub use build::included_files::{ReadFiles, ReadPacks, read_packs};
 pub use build::serving_checks::{AcceptError, HttpServingMode, ServingMode, SettingsAtStart, UnacceptedCatalog};
 pub use build::{BuildOutcome, build, build_for_clients};

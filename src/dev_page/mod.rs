@@ -1,8 +1,12 @@
 //! The page of `folio dev`: its files, and the stream of events that it shows beside what it gets over MCP.
 //!
 //! The page is a client like any other: lists, results and completions come over MCP. What MCP has no words for, the
-//! errors of the manifest, the reloads and the requests of other clients, are events. They are carried in
-//! transport/http.
+//! errors of the manifest, the reloads and the requests of other clients, are events, and what it asks of the files are
+//! requests of its own. Both are carried in transport/http.
+
+mod line_changes;
+mod markdown;
+mod requests;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,6 +14,12 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::broadcast;
+
+pub use line_changes::{LineChange, line_changes, lines_around_changes};
+pub use requests::{
+    DevPageError, DevPageRequest, DevPageRequests, FixRequest, PageEntry, PageEntryKind, RunTestsRequest,
+    SaveTestRequest, TryRequest, answer_page_request,
+};
 
 /// A file of the page.
 #[derive(Debug)]

@@ -175,7 +175,7 @@ impl Diagnostic {
 }
 
 /// The diagnostics of one load, with the sources that they point into.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Report {
     /// The files that were read.
     pub sources: SourceMap,

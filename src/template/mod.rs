@@ -26,6 +26,7 @@ mod plain_expression;
 mod compile;
 mod slot;
 mod output_pieces;
+mod partial_names;
 
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ pub use error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan, Whole
 pub use handlebars_js::{JsPart, JsPiece, JsSource, JsTemplates, Marker};
 pub use helper::{helpers, is_helper, is_helper_without_arguments};
 pub use output_pieces::{OutputPiece, output_pieces};
+pub use partial_names::partial_names;
 pub use render::{RenderError, value_to_text};
 pub use scope::{CALLER, FixedTime, Scope, ScopeConstants, is_caller_headers_path, reserved_name_meaning};
 pub use shape::{ScopeShape, Shape};

@@ -229,6 +229,31 @@ impl Document {
         matches!(scalar, Some(NodeKind::Scalar(scalar)) if scalar.style == ScalarStyle::Plain && scalar.text() == "<<")
     }
 
+    /// The entries of the maps around an offset in the file, outermost first: it is in the key or the value of each.
+    pub fn entries_around(&self, offset: u32) -> Vec<MapEntry> {
+        let contains = |id: NodeId| {
+            self.node(id)
+                .is_some_and(|node| (node.span.start..node.span.end.max(node.span.start + 1)).contains(&offset))
+        };
+        let (mut id, mut entries) = (self.root(), Vec::new());
+        while let Some(node) = self.node(id) {
+            let inner = match &node.kind {
+                NodeKind::Scalar(_) => None,
+                NodeKind::List(items) => items.iter().copied().find(|item| contains(*item)),
+                NodeKind::Map(all) => {
+                    let around = all.iter().find(|entry| contains(entry.key) || contains(entry.value));
+                    entries.extend(around);
+                    around.map(|entry| entry.value)
+                }
+            };
+            match inner.filter(|inner| *inner != id) {
+                Some(inner) => id = inner,
+                None => break,
+            }
+        }
+        entries
+    }
+
     /// The keys of the maps around an offset in the file, outermost first.
     fn keys_around(&self, offset: u32) -> Vec<&str> {
         let contains = |id: NodeId| {

@@ -2,6 +2,7 @@
 
 pub(super) mod call_check;
 pub(super) mod entry_digests;
+pub(super) mod entry_places;
 pub(super) mod included_files;
 pub(super) mod serving_checks;
 pub(super) mod test_checks;
@@ -46,6 +47,7 @@ use crate::template::CoverageMarker;
 use crate::uri::UriTemplate;
 use crate::yaml::{Location, Spanned};
 use claim::{check_resource_names, claim_name, claim_uri, start_entry};
+use entry_places::EntryPlaces;
 use included_files::{PlacedFile, ReadFiles, ReadPacks};
 use unused_names::UnusedName;
 
@@ -69,6 +71,8 @@ pub struct BuildOutcome {
     pub coverage: Option<LoadCoverage>,
     /// The included files, for a later load.
     pub files: ReadFiles,
+    /// Where the entries are.
+    pub places: Arc<EntryPlaces>,
 }
 
 /// Builds the catalog of the loaded packs, or reports all of their errors.
@@ -88,6 +92,7 @@ pub fn build_for_clients(packs: impl Into<ReadPacks>, clients: &[KnownClient]) -
     }
     let unused = std::mem::take(&mut builder.unused);
     let catalog = builder.finish(&packs, clients, &mut load_context);
+    let places = Arc::new(builder.into_places(&packs));
     unused_names::warn(&packs, unused, &mut load_context);
     load_context.report.sort_and_dedup();
     load_context.apply_allow_comments();
@@ -103,6 +108,7 @@ pub fn build_for_clients(packs: impl Into<ReadPacks>, clients: &[KnownClient]) -
         grant_uses: load_context.grant_uses,
         coverage: load_context.coverage,
         files,
+        places,
     }
 }
 
@@ -329,7 +335,7 @@ impl CatalogBuilder {
 
     /// Runs the checks that need all entries, and creates the catalog.
     fn finish(
-        mut self,
+        &mut self,
         packs: &[LoadedPack],
         clients: &[KnownClient],
         load_context: &mut LoadContext,
@@ -361,8 +367,18 @@ impl CatalogBuilder {
             digest: OnceLock::new(),
         };
         let redactor = Arc::new(self.redactor(&lists));
-        let CatalogBuilder { tools, prompts, resources, .. } = self;
+        let (tools, prompts) = (std::mem::take(&mut self.tools), std::mem::take(&mut self.prompts));
+        let resources = std::mem::take(&mut self.resources);
         Some(Catalog { settings, lists, tools, prompts, resources, routes, redactor })
+    }
+
+    /// Where the entries are.
+    fn into_places(self, packs: &[LoadedPack]) -> EntryPlaces {
+        let CatalogBuilder { tool_locations, prompt_locations, uris, .. } = self;
+        let mut places =
+            EntryPlaces { tools: tool_locations, prompts: prompt_locations, uris, ..EntryPlaces::default() };
+        places.add_packs(packs);
+        places
     }
 
     /// The entries in lists for clients, and the ways to resources and skills.

@@ -76,13 +76,13 @@ async fn bind_page(port: u16, page: &DevPage) -> Result<BoundServer, HttpError> 
 
 /// Serves the page on a port of this machine until `stop` is cancelled, and says where.
 pub(super) async fn serve_dev_page(
-    session: &DevSession,
+    session: &Arc<DevSession>,
     shared_server: &SharedServer,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let Some(options) = session.page else { return Ok(()) };
     let token = random_token().context("the system has no randomness for the token of the page")?;
-    let page = DevPage::new(&token, session.events.clone());
+    let page = DevPage::new(&token, session.events.clone(), session.clone());
     let bound = bind_page(options.port, &page).await?;
     let address = format!("{}/#{token}", bound.origin());
     session.output.eprint_unlogged(&format!("page: {address}\n"));

@@ -8,22 +8,19 @@ use std::sync::{Arc, OnceLock};
 use anyhow::Context;
 use parking_lot::Mutex;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::dev::DevPageOptions;
+use super::dev_page::{PageState, entry_source, set};
 use super::manifest_reload::ReportedWarnings;
 use crate::action::LogLevel;
-use crate::catalog::{
-    BridgePolicy, BridgedLists, BuildOutcome, Catalog, ClientProfile, KnownClient, ServingMode, build,
-};
+use crate::catalog::{BuildOutcome, Catalog, ServingMode, build};
 use crate::cli::Output;
-use crate::dev_page::DevPageEvents;
-use crate::diagnostic::{
-    Report, TerminalStyle, count_noun, one_line, render_frames, render_json, render_text, summary,
-};
+use crate::dev_page::{DevPageError, DevPageEvents, DevPageRequest, DevPageRequests};
+use crate::diagnostic::{Report, TerminalStyle, count_noun, one_line, render_text, summary};
 use crate::files::Folder;
 use crate::load::{EnvSource, ManifestLocation, load};
-use crate::redact::{Redactor, Redactors};
+use crate::redact::Redactors;
 use crate::server::{Changes, Method, SharedServer};
 use crate::telemetry::{ClientName, RecordParts, RequestObserver, RequestRecord};
 
@@ -32,9 +29,6 @@ const PAGE_CLIENT: &str = "folio-page";
 
 /// The most bytes of what was sent or answered that an event holds.
 const MAX_EVENT_BYTES: usize = 64 << 10;
-
-/// How many problems the page lists; the summary counts them all.
-const MAX_SHOWN_PROBLEMS: usize = 200;
 
 /// How many clients of single requests are told apart.
 const MAX_SEEN_CLIENTS: usize = 1000;
@@ -52,8 +46,8 @@ pub(super) struct DevSession {
     reported: Mutex<ReportedWarnings>,
     /// The clients of single requests that were seen already.
     seen_clients: Mutex<HashSet<ClientName>>,
-    /// The catalog whose schemas the page has.
-    shown_catalog: Mutex<Option<Arc<Catalog>>>,
+    /// The state that the page has.
+    page_state: Mutex<Option<Arc<PageState>>>,
     /// What masks secrets in what is told of requests.
     redactors: OnceLock<Redactors>,
 }
@@ -93,7 +87,7 @@ impl DevSession {
             had_valid_catalog: AtomicBool::new(false),
             reported: Mutex::default(),
             seen_clients: Mutex::default(),
-            shown_catalog: Mutex::default(),
+            page_state: Mutex::default(),
             redactors: OnceLock::new(),
         }
     }
@@ -175,18 +169,22 @@ impl DevSession {
         self.events.publish(&event);
     }
 
-    /// Publishes the state to the page: the schemas that are others than those of the last state, or all to a new page.
+    /// Publishes the state to the page: what is another than in the last state, or all of it to a new page.
     fn publish_state(&self, built: &BuildOutcome, catalog: Option<&Arc<Catalog>>) {
         if self.page.is_none() {
             return;
         }
-        let before = std::mem::replace(&mut *self.shown_catalog.lock(), catalog.cloned());
-        let state = state(built, catalog.map(AsRef::as_ref));
-        let (whole, catalog, redactor) = (state.clone(), catalog.cloned(), built.redactor.clone());
-        let change = || to_text(state, schema_changes(before.as_deref(), catalog.as_deref()), &redactor);
-        let (shown_catalog, secrets) = (catalog.clone(), redactor.clone());
-        let whole = move || to_text(whole.clone(), schema_changes(None, shown_catalog.as_deref()), &secrets);
-        self.events.publish_state(change, Arc::new(whole));
+        let mut shown = self.page_state.lock();
+        let before = shown.take();
+        let now = Arc::new(PageState::new(built, catalog, before.as_ref(), now_ms()));
+        *shown = Some(now.clone());
+        let whole = now.clone();
+        self.events.publish_state(|| now.to_event(before.as_ref()), Arc::new(move || whole.to_event(None)));
+    }
+
+    /// What the page shows of the last load.
+    pub(super) fn page_state(&self) -> Option<Arc<PageState>> {
+        self.page_state.lock().clone()
     }
 
     /// Masks the secrets that these find, from now on.
@@ -272,6 +270,18 @@ impl RequestObserver for DevSession {
     }
 }
 
+impl DevPageRequests for DevSession {
+    fn answer(&self, request: DevPageRequest) -> Result<Value, DevPageError> {
+        let state = self.page_state().ok_or_else(|| DevPageError::Failed("nothing is loaded yet".to_owned()))?;
+        match request {
+            DevPageRequest::Source(entry) => entry_source(&state, &entry),
+            _ => Err(DevPageError::Failed("not yet".to_owned())),
+        }
+    }
+
+    fn on_page_opened(&self) {}
+}
+
 /// The line of a call: `claude-code: get greet: ok, 3 ms`.
 fn call_line(record: &CallEvent) -> String {
     let verb = match record.method {
@@ -296,87 +306,6 @@ fn truncate_value(value: &mut Value) {
     let bytes = value.to_string().len();
     if bytes > MAX_EVENT_BYTES {
         *value = json!({ "omitted": format!("{bytes} bytes") });
-    }
-}
-
-/// A client of the page's switch.
-#[derive(Serialize)]
-struct ClientView {
-    #[serde(flatten)]
-    profile: &'static ClientProfile,
-    bridged: BridgedLists,
-}
-
-impl ClientView {
-    fn new(client: KnownClient, bridge: BridgePolicy) -> ClientView {
-        ClientView { profile: client.profile(), bridged: bridge.lists_for_known(client.missing_lists()) }
-    }
-}
-
-/// What the page shows of a load that MCP has no words for, but for schemas.
-fn state(built: &BuildOutcome, catalog: Option<&Catalog>) -> Value {
-    let bridge = catalog.map(|catalog| catalog.server().bridge).unwrap_or_default();
-    let clients: Vec<ClientView> = KnownClient::ALL.iter().map(|client| ClientView::new(*client, bridge)).collect();
-    json!({
-        "type": "state",
-        "clients": clients,
-        "server": catalog.map(|catalog| &catalog.server().name),
-        "broken": built.report.has_errors(),
-        "problems": problems(&built.report),
-        "summary": summary(&built.report),
-        "time": now_ms(),
-    })
-}
-
-/// The schemas of a catalog that are others than `before`, and the names of those that are gone. Where there is nothing
-/// before, all of them.
-fn schema_changes(before: Option<&Catalog>, now: Option<&Catalog>) -> Value {
-    let change = |select: fn(&Catalog) -> Schemas<'_>| {
-        let before = before.map(select).unwrap_or_default();
-        let mut now = now.map(select).unwrap_or_default();
-        let removed: Vec<&str> = before.keys().filter(|name| !now.contains_key(*name)).copied().collect();
-        now.retain(|name, schema| before.get(name).is_none_or(|old| !std::ptr::eq(*old, *schema) && *old != *schema));
-        json!({ "changed": now, "gone": removed })
-    };
-    json!({ "whole": before.is_none(), "prompts": change(prompt_schemas), "templates": change(template_schemas) })
-}
-
-/// Schemas by name or template.
-type Schemas<'c> = BTreeMap<&'c str, &'c Map<String, Value>>;
-
-fn prompt_schemas(catalog: &Catalog) -> Schemas<'_> {
-    catalog.prompt_schemas().filter(|(_, schema)| schema.contains_key("properties")).collect()
-}
-
-fn template_schemas(catalog: &Catalog) -> Schemas<'_> {
-    catalog.template_schemas().collect()
-}
-
-/// The event of a state, without secrets.
-fn to_text(mut state: Value, schemas: Value, redactor: &Redactor) -> Arc<str> {
-    set(&mut state, "schemas", schemas);
-    let message = redactor.redact_message(state.to_string().into_bytes());
-    String::from_utf8_lossy(&message).into()
-}
-
-/// The first problems, each with its frame, and the path by which an editor opens its file.
-fn problems(report: &Report) -> Value {
-    let mut problems: Vec<Value> = serde_json::from_str(&render_json(report)).unwrap_or_default();
-    problems.truncate(MAX_SHOWN_PROBLEMS);
-    for (problem, frame) in problems.iter_mut().zip(render_frames(report, TerminalStyle::default())) {
-        set(problem, "frame", frame);
-        let file = problem.get("file").and_then(Value::as_str);
-        if let Some(path) = file.and_then(|file| std::path::absolute(file).ok()) {
-            set(problem, "path", path.to_string_lossy());
-        }
-    }
-    problems.into()
-}
-
-/// Sets a key of an object.
-fn set(object: &mut Value, key: &str, value: impl Into<Value>) {
-    if let Some(object) = object.as_object_mut() {
-        object.insert(key.to_owned(), value.into());
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod args;
 pub(super) mod dev;
+mod dev_page;
 mod dev_session;
 pub(super) mod health;
 mod listen_address;

@@ -1,38 +1,95 @@
 //! Serves the page of `folio dev` beside the endpoint: its files to anybody on this machine, as they hold nothing of the
-//! manifest, its events to those who have the token.
+//! manifest, its events and the answers to its requests to those who have the token.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
+    extract::Request,
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     response::Response,
 };
 use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use crate::catalog::{HttpAccess, TokenDigest};
-use crate::dev_page::{CONTENT_SECURITY_POLICY, DevPageEventReader, DevPageEvents, DevPageFile, PAGE_FILES};
+use crate::dev_page::{
+    CONTENT_SECURITY_POLICY, DevPageEventReader, DevPageEvents, DevPageFile, DevPageRequests, PAGE_FILES,
+    answer_page_request,
+};
 
-use super::response::{build_response, text_response};
+use super::authentication::Sender;
+use super::connection::HttpConnection;
+use super::post::read_admitted;
+use super::request_head::refuse_body_type;
+use super::response::{RefusedRequest, build_response, json_response, method_not_allowed, text_response};
 use super::{event_stream::StreamKind, http_server::HttpServer};
 
 /// Where the events are.
-pub(super) const EVENTS_PATH: &str = "/events";
+const EVENTS_PATH: &str = "/events";
+
+/// What the paths of requests begin with.
+const REQUEST_PATH: &str = "/api/";
 
 /// The page that a server has, which is then the only thing that it serves, with the endpoint for it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct DevPage {
     /// Who may send requests: those who show the token of the page.
     pub(super) access: HttpAccess,
-    pub(super) events: DevPageEvents,
+    events: DevPageEvents,
+    requests: Arc<dyn DevPageRequests>,
+}
+
+impl std::fmt::Debug for DevPage {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("DevPage").finish_non_exhaustive()
+    }
 }
 
 impl DevPage {
-    /// The page for those who show `token`.
-    pub fn new(token: &str, events: DevPageEvents) -> DevPage {
+    /// The page for those who show `token`, whose requests are answered by `requests`.
+    pub fn new(token: &str, events: DevPageEvents, requests: Arc<dyn DevPageRequests>) -> DevPage {
         let access = HttpAccess { token: Some(TokenDigest::new(token)), ..HttpAccess::default() };
-        DevPage { access, events }
+        DevPage { access, events, requests }
+    }
+
+    /// Whether a path is that of the events or of a request.
+    pub(super) fn has_path(path: &str) -> bool {
+        path == EVENTS_PATH || path.starts_with(REQUEST_PATH)
+    }
+
+    /// Answers a request of the page.
+    pub(super) async fn answer(
+        &self,
+        http_server: &Arc<HttpServer>,
+        connection: &HttpConnection,
+        request: Request,
+        sender: &Sender,
+    ) -> Result<Response, RefusedRequest> {
+        let (parts, body) = request.into_parts();
+        let Some(name) = parts.uri.path().strip_prefix(REQUEST_PATH).map(str::to_owned) else {
+            return Ok(self.event_stream(http_server, &parts.headers));
+        };
+        if parts.method != Method::POST {
+            return Ok(method_not_allowed("POST"));
+        }
+        if let Some(refused) = refuse_body_type(&parts.headers) {
+            return Ok(refused);
+        }
+        let (bytes, reservation) = read_admitted(body, connection, sender.account.caller()).await?;
+        let requests = self.requests.clone();
+        let answering = tokio::task::spawn_blocking(move || answer_page_request(&name, &bytes, &*requests));
+        let (status, json) = match answering.await {
+            Ok(Ok(answer)) => (StatusCode::OK, answer),
+            Ok(Err(error)) => {
+                (StatusCode::from_u16(error.status()).unwrap_or(StatusCode::UNPROCESSABLE_ENTITY), error.to_json())
+            }
+            Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, json!({ "error": "the request ended without an answer" })),
+        };
+        let mut response = answer_response(status, &json);
+        response.extensions_mut().insert(reservation);
+        Ok(response)
     }
 
     /// A file of the page.
@@ -45,8 +102,9 @@ impl DevPage {
     }
 
     /// The stream of events.
-    pub(super) fn event_stream(&self, http_server: &Arc<HttpServer>, headers: &HeaderMap) -> Response {
+    fn event_stream(&self, http_server: &Arc<HttpServer>, headers: &HeaderMap) -> Response {
         let DevPageEventReader { earlier, next } = self.events.subscribe();
+        self.requests.on_page_opened();
         let earlier = stream::iter(earlier.into_iter().map(|event| encode(&event)));
         let keep_alive = http_server.keep_alive;
         let later = stream::unfold(next, move |mut next| async move {
@@ -72,6 +130,12 @@ async fn next_piece(next: &mut Receiver<Arc<str>>, keep_alive: Duration) -> Opti
 
 fn encode(event: &str) -> Bytes {
     Bytes::from(format!("data: {event}\n\n"))
+}
+
+fn answer_response(status: StatusCode, json: &Value) -> Response {
+    let mut response = json_response(status, json.to_string().into());
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
 }
 
 fn file_response(file: &DevPageFile) -> Response {

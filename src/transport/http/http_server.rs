@@ -28,7 +28,6 @@ use super::{
     admission::{Admission, AdmissionGuard},
     authentication::{AuthDenial, Authentication, RECHECK_INTERVAL, Sender},
     connection::HttpConnection,
-    dev_page,
     event_stream::{self, StreamKind},
     forwarded,
     health::answer_health_check,
@@ -246,7 +245,7 @@ async fn answer_request(
     if let Some(metadata) = http_server.authentication.metadata(request.method(), path, catalog) {
         return Ok(metadata);
     }
-    let page = http_server.page.as_ref().filter(|_| path == dev_page::EVENTS_PATH);
+    let page = http_server.page.as_ref().filter(|_| DevPage::has_path(path));
     let sse = http_server.sse.as_ref().filter(|paths| paths.contains(path));
     if sse.is_none() && page.is_none() && path.trim_end_matches('/') != http_server.path.trim_end_matches('/') {
         return Err(other_path(&http_server.path, path));
@@ -265,7 +264,7 @@ async fn answer_request(
     }
     let sender = sender.with_secrets(request.headers(), catalog.http_settings())?;
     match (page, sse) {
-        (Some(page), _) => Ok(page.event_stream(http_server, request.headers())),
+        (Some(page), _) => page.answer(http_server, connection, request, &sender).await,
         (None, Some(paths)) => sse::handle_sse(http_server, paths, connection, request, sender).await,
         (None, None) => handle_mcp(http_server, connection, request, sender).await,
     }
