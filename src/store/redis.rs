@@ -190,15 +190,18 @@ impl RedisState {
         let streams = [Recipient::Others, Recipient::Replica(&self.replica)].map(|to| self.stream_of(to));
         let mut positions: Option<[String; 2]> = None;
         loop {
-            self.link.connected().await;
+            let mut connections = self.link.connected().await;
             if let Ok(mut connection) = self.link.connect(&config).await {
                 // What was sent while there was no connection, by others or from here, may not have arrived.
                 if positions.is_some() {
                     self.gap.notify_one();
                 }
-                let failed = self.read_until_lost(&mut connection, &streams, &mut positions).await;
-                if let Err(error) = failed {
-                    tracing::debug!(target: "folio::store", "reading messages failed: {error}");
+                tokio::select! {
+                    read = self.read_until_lost(&mut connection, &streams, &mut positions) => if let Err(error) = read {
+                        tracing::debug!(target: "folio::store", "reading messages failed: {error}");
+                    },
+                    // It may be to another server, which is the master now: what is sent is there.
+                    _ = connections.changed() => continue,
                 }
             }
             tokio::time::sleep(RETRY_DELAY).await;
@@ -223,13 +226,16 @@ impl RedisState {
                 let mut known = streams.iter().zip(positions.iter_mut());
                 let Some((_, position)) = known.find(|(name, _)| **name == stream.key) else { continue };
                 for entry in stream.ids {
-                    position.clone_from(&entry.id);
                     let is_own = entry.get::<String>("from").as_deref() == Some(&self.replica);
                     let message = entry.get::<Vec<u8>>("message").filter(|_| !is_own);
-                    let Some(message) = message.and_then(|message| self.open(&message, &stream.key)) else { continue };
-                    if self.received.send(message).await.is_err() {
+                    let message = message.and_then(|message| self.open(&message, &stream.key));
+                    if let Some(message) = message
+                        && self.received.send(message).await.is_err()
+                    {
                         return Ok(());
                     }
+                    // Not before: reading may end while it waits here, and begins again after this.
+                    position.clone_from(&entry.id);
                 }
             }
         }

@@ -77,13 +77,14 @@ impl RedisLink {
         })
     }
 
-    /// Waits until there is a connection.
-    pub(super) async fn connected(&self) {
+    /// Waits until there is a connection. What is returned changes with the next one.
+    pub(super) async fn connected(&self) -> watch::Receiver<u64> {
         let mut connections = self.connections.subscribe();
         while self.current.read().is_none() {
             // The sender is this link's.
             let _ = connections.changed().await;
         }
+        connections
     }
 
     /// Runs a command. If the server refuses it, a new connection finds out whether it has become a replica; a value of another
