@@ -1,9 +1,9 @@
-"""Replicas of a server that share Redis, under load, while they are killed, stopped in turn and edited at different times, and
-while Redis stands still, is emptied and restarts, and the issuer of their callers' tokens changes its keys.
+"""Replicas of a server that share Redis, under load, while they are killed, stopped in turn and edited at different times, while
+Redis stands still, is emptied, restarts and fails over, and while the issuer of their callers' tokens changes its keys.
 
     replicas.py FOLIO [--rounds N] [--seed S]
 
-`redis-server` is found on PATH. This script is the balancer too: a request that was sent is never sent again, unless it only
+`redis-server` is found on PATH, and is the Sentinel too. This script is the balancer too: a request that was sent is never sent again, unless it only
 reads. Each round has 2 or 3 replicas and the next events of a shuffled deck, under clients of 2026-07-28 and of 2025-11-25.
 """
 
@@ -37,7 +37,8 @@ class Chaos:
 
     def events(self, count):
         kinds = [self.kill, self.roll, self.edit, self.edit_while_still, self.restart_with_edit, self.stand_still, self.empty,
-                 self.restart_redis, self.lose_redis, self.rotate, self.rotate_issuer_keys]
+                 self.restart_redis, self.lose_redis, self.fail_over, self.rotate,
+                 self.rotate_issuer_keys]
         while count:
             self.deck = self.deck or self.chance.sample(kinds, len(kinds))
             yield self.deck.pop()
@@ -147,6 +148,13 @@ class Chaos:
         self.world.redis.restart(False, self.look_away)
         self.look_back()
 
+    def fail_over(self):
+        self.world.redis.fail_over()
+        self.look_back()
+        # Whoever still reads from the former master hears nothing.
+        self.edit()
+        self.world.redis.end_failover()
+
     def rotate(self):
         """A new key that opens, then seals: no replica is given what it cannot open."""
         newer, older = self.world.new_key(), self.world.keys[:KEPT_KEYS - 1]
@@ -211,15 +219,14 @@ def main():
             run(options.folio, options.rounds, options.seed, world)
         except Failed as failed:
             for replica in world.replicas:
-                said = [line for line in replica.process.lines if " call: call " not in line]
-                print(f"  :{replica.process.port} said:\n    " + "    ".join(said[-25:]), end="", file=sys.stderr)
+                print(f"  :{replica.process.port} said:\n    " + "    ".join(replica.process.lines[-25:]), end="", file=sys.stderr)
             print(f"outages {world.redis.outages[-4:]}, losses {world.redis.losses[-4:]}, {dict(world.counts)}", file=sys.stderr)
             sys.exit(f"FAIL, seed {options.seed}, after {getattr(world, 'last_event', [])}, at {now():.2f}: {world.failure or failed}")
         finally:
             world.left.set()
             for replica in world.replicas:
                 replica.process.process.kill()
-            world.redis.kill()
+            world.redis.end()
         print("all held:", ", ".join(f"{what} {count}" for what, count in sorted(world.counts.items())))
 
 

@@ -65,7 +65,7 @@ class Process:
     def __init__(self, binary, folder, keys, redis):
         self.killed_at = self.stopped_at = None
         self.ready, self.lines, self.keys_read = False, [], 0
-        environment = dict(os.environ, REDIS_URL=f"redis://127.0.0.1:{redis.port}", FOLIO_LOG="info", NO_COLOR="1")
+        environment = dict(os.environ, REDIS_URL=redis.url, FOLIO_LOG="info", NO_COLOR="1")
         self.redis = redis
         self.process = subprocess.Popen([binary, "serve", str(folder), "--http=127.0.0.1:0", f"--state-key-file={keys}"],
                                         env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -78,7 +78,8 @@ class Process:
 
     def read(self, said):
         for line in self.process.stderr:
-            self.lines = self.lines[-200:] + [f"{now():.2f} {line}"]
+            if " call: call " not in line:
+                self.lines = self.lines[-200:] + [f"{now():.2f} {line}"]
             if found := re.match(r"listening on http://127\.0\.0\.1:(\d+)/", line):
                 self.port = int(found[1])
                 said.set()
