@@ -22,6 +22,7 @@ use crate::yaml::{Location, Spanned};
 
 pub use ask::{DeclaredQuestion, DeclaredQuestionKind, ask_roots, is_roots_list};
 pub use context::call::CallContext;
+pub use context::call_recorder::{CallRecorder, RecordedRow};
 pub use context::checkpoint::{Checkpoint, PendingQuestions};
 pub use context::client::{
     AskError, ChangeNotification, ClientCapability, ClientQuestion, ClientUse, LogNotification, McpClient,
@@ -234,6 +235,16 @@ macro_rules! actions {
             /// Whether it may change something outside of the server.
             pub fn has_side_effects(&self) -> bool {
                 match self { $(Action::$variant(action) => action.has_side_effects(),)+ }
+            }
+
+            /// Its key in the manifest, with the entry of this server that it uses.
+            pub(super) fn label(&self) -> String {
+                let key = match self { $(Action::$variant(_) => stringify!($key),)+ };
+                match self {
+                    Action::Tool(tool) => format!("{key} {}", tool.0.name),
+                    Action::Prompt(prompt) => format!("{key} {}", prompt.0.name),
+                    _ => key.to_owned(),
+                }
             }
 
             /// Whether what it renders is for people and models to read.

@@ -120,11 +120,23 @@ impl DevPageEvents {
         let _ = self.sender.send(text);
     }
 
+    /// Sends an event to the pages that are open, and keeps it for no other.
+    pub fn send(&self, event: &Value) {
+        if self.has_readers() {
+            let _ = self.sender.send(event.to_string().into());
+        }
+    }
+
+    /// Whether a page is open.
+    pub fn has_readers(&self) -> bool {
+        self.sender.receiver_count() > 0
+    }
+
     /// Sends what is another in the state than in the last one, to the pages that are open. Others get the whole state.
     pub fn publish_state(&self, change: impl FnOnce() -> Arc<str>, whole: WholeState) {
         let mut history = self.history();
         history.state = Some(whole);
-        if self.sender.receiver_count() > 0 {
+        if self.has_readers() {
             let _ = self.sender.send(change());
         }
     }

@@ -62,6 +62,7 @@ impl ConnectionHandler {
         }
         let redactor = request_redactor(snapshot.catalog.redactor(), &secrets);
         let end_note = EndNote::default();
+        let recorder = self.recorder(&message, &redactor);
         let trace = self.start_trace(&message, &meta, &snapshot, &source);
         let request = McpRequest {
             id,
@@ -77,6 +78,7 @@ impl ConnectionHandler {
             session,
             source,
             trace,
+            recorder,
             end_note,
         };
         let mut answer = AssertUnwindSafe(Box::pin(self.clone().answer(message, request))).catch_unwind();

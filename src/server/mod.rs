@@ -159,7 +159,11 @@ impl ConnectionHandler {
             self.shared_server.store(),
         );
         let trace = request.trace.clone();
-        CallContext { access: request.access.clone(), secrets: request.secrets.clone(), trace, ..call }
+        let call = CallContext { access: request.access.clone(), secrets: request.secrets.clone(), trace, ..call };
+        match &request.recorder {
+            Some(recorder) => recorder.record(call),
+            None => call,
+        }
     }
 
     /// Charges a request to the rate limit of its client, or returns how long to wait.

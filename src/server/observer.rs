@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use rmcp::model::{ClientRequest, ErrorCode, ErrorData, Implementation, Reference, RequestId, RequestMetaObject};
 use serde_json::{Value, json, value::RawValue};
 
+use crate::action::CallRecorder;
 use crate::diagnostic::truncate;
 use crate::identity::AccessControl;
 use crate::redact::Redactor;
@@ -83,6 +84,7 @@ pub(crate) struct ObservedRequest {
     source: RequestSource,
     trace: Option<String>,
     span: TraceContext,
+    recorder: Option<Arc<CallRecorder>>,
     /// What finds the secrets that came with it, if there are any.
     redactor: Option<Arc<Redactor>>,
     params: Option<Value>,
@@ -131,10 +133,17 @@ impl ConnectionHandler {
             source: request.source.clone(),
             trace: request.trace_id().map(str::to_owned),
             span: request.trace.clone(),
+            recorder: request.recorder.clone(),
             redactor: (!request.secrets.is_empty()).then(|| request.redactor.clone()),
             params: parts.params.then(|| params_of(message)),
             end: RequestEnd::default(),
         }))
+    }
+
+    /// What records the steps of a call, if anybody wants to know them.
+    pub(crate) fn recorder(&self, message: &ClientRequest, redactor: &Arc<Redactor>) -> Option<Arc<CallRecorder>> {
+        self.shared_server.observers().filter(|observers| observers.parts().steps)?;
+        Method::find(message.method())?.is_about_entries().then(|| CallRecorder::new(redactor.clone()))
     }
 
     /// The trace that a request is part of, with a span of its own if anybody makes spans.
@@ -255,6 +264,7 @@ impl ObservedRequest {
             redactor: self.redactor.as_deref(),
             params: self.params.as_ref(),
             response: end.response.as_deref(),
+            recorder: self.recorder.as_deref(),
         })
     }
 }

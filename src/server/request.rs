@@ -7,6 +7,7 @@ use std::time::Duration;
 use rmcp::model::{ClientCapabilities, ClientRequest, ErrorData, RequestId, RequestMetaObject};
 use tokio_util::sync::CancellationToken;
 
+use crate::action::CallRecorder;
 use crate::budget::Reservation;
 use crate::catalog::result::refusal::{Refusal, RefusalKind};
 use crate::identity::{AccessControl, CallerSecrets};
@@ -74,6 +75,8 @@ pub(crate) struct McpRequest {
     pub(crate) source: RequestSource,
     /// The trace of its programs and requests.
     pub(crate) trace: TraceContext,
+    /// What records its steps, where an observer wants them.
+    pub(crate) recorder: Option<Arc<CallRecorder>>,
     /// What its observers are told of its end.
     pub(crate) end_note: EndNote,
 }

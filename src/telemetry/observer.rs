@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::action::CallRecorder;
 use crate::identity::Identity;
 use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
@@ -87,6 +88,8 @@ pub struct RecordParts {
     pub start: bool,
     /// The header `traceparent` of requests over HTTP.
     pub traceparent: bool,
+    /// What its steps did.
+    pub steps: bool,
 }
 
 impl RecordParts {
@@ -99,6 +102,7 @@ impl RecordParts {
             response: self.response || other.response,
             start: self.start || other.start,
             traceparent: self.traceparent || other.traceparent,
+            steps: self.steps || other.steps,
         }
     }
 }
@@ -230,6 +234,8 @@ pub struct RequestRecord<'a> {
     pub params: Option<&'a Value>,
     /// What was answered: the result, or the error.
     pub response: Option<&'a RawValue>,
+    /// What it did, for those who want to know its steps.
+    pub recorder: Option<&'a CallRecorder>,
 }
 
 impl RequestRecord<'_> {

@@ -67,7 +67,7 @@ pub use proxy_variables::ProxyVariables;
 pub use random_token::random_token;
 pub use recording_world::{RecordedAction, RecordingWorld};
 pub use redacting_world::RedactingWorld;
-pub use reporting_world::{ActionReport, ReportSink, ReportingWorld};
+pub use reporting_world::{ActionReport, ReportSink, ReportedAction, ReportingWorld};
 pub use request_body::{BodyPart, PartContent, RequestBody};
 pub use sandbox::{MAX_SANDBOXES, NeedAccess, SandboxSupport, program_needs};
 pub use shell_quote::shell_quote;

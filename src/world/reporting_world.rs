@@ -18,6 +18,7 @@ use crate::redact::Redactor;
 #[derive(Debug, Clone, Copy)]
 pub enum ActionReport<'a> {
     Start {
+        kind: ReportedAction,
         /// In one line.
         action: &'a str,
         /// The rest, indented, in whole lines.
@@ -31,7 +32,19 @@ pub enum ActionReport<'a> {
         /// The response of a request, indented, in whole lines.
         details: &'a str,
         elapsed: Duration,
+        /// Whether it had no outcome, or one that says that it failed.
+        failed: bool,
     },
+}
+
+/// What acts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportedAction {
+    Program,
+    /// A request, or one for an access token.
+    Request,
+    /// A change of a file, whose end is not reported.
+    FileChange,
 }
 
 impl ActionReport<'_> {
@@ -48,7 +61,7 @@ impl ActionReport<'_> {
     /// All of it for a person who follows the call.
     pub fn to_text(self) -> String {
         match self {
-            ActionReport::Start { action, details } => format!("{action}\n{details}"),
+            ActionReport::Start { action, details, .. } => format!("{action}\n{details}"),
             ActionReport::End { end, details, elapsed, .. } => {
                 format!("  -> {end}, {} ms\n{details}", elapsed.as_millis())
             }
@@ -76,19 +89,24 @@ impl ReportingWorld {
 
     async fn report<T>(
         &self,
+        kind: ReportedAction,
         started: ActionText,
         work: impl Future<Output = Result<T, WorldError>>,
         describe: impl FnOnce(&T) -> ActionText,
     ) -> Result<T, WorldError> {
         let action = &started.line;
-        (self.sink)(ActionReport::Start { action, details: &started.details });
+        (self.sink)(ActionReport::Start { kind, action, details: &started.details });
         let start = Instant::now();
         let outcome = work.await;
         let ended = match &outcome {
             Ok(outcome) => describe(outcome),
-            Err(error) => super::describe::line(&error.to_line(), &self.redactor).into(),
+            Err(error) => {
+                let line = super::describe::line(&error.to_line(), &self.redactor);
+                ActionText { failed: true, ..line.into() }
+            }
         };
-        (self.sink)(ActionReport::End { action, end: &ended.line, details: &ended.details, elapsed: start.elapsed() });
+        let ActionText { line: end, details, failed } = &ended;
+        (self.sink)(ActionReport::End { action, end, details, elapsed: start.elapsed(), failed: *failed });
         outcome
     }
 }
@@ -98,11 +116,12 @@ struct ActionText {
     line: String,
     /// The rest, indented, in whole lines.
     details: String,
+    failed: bool,
 }
 
 impl From<String> for ActionText {
     fn from(line: String) -> ActionText {
-        ActionText { line, details: String::new() }
+        ActionText { line, details: String::new(), failed: false }
     }
 }
 
@@ -115,13 +134,16 @@ impl World for ReportingWorld {
         let started = ActionText {
             line: format!("run {}", program_line(&command, &self.redactor)),
             details: program_details(&command, &self.redactor),
+            failed: false,
         };
-        Box::pin(self.report(started, self.world.run_program(command), |output| program_end(output).into()))
+        let describe =
+            |output: &ProgramOutput| ActionText { failed: output.exit_code != Some(0), ..program_end(output).into() };
+        Box::pin(self.report(ReportedAction::Program, started, self.world.run_program(command), describe))
     }
 
     fn approve_file_change(&self, change: &str) -> Result<(), WorldError> {
         let action = super::describe::line(change, &self.redactor);
-        (self.sink)(ActionReport::Start { action: &action, details: "" });
+        (self.sink)(ActionReport::Start { kind: ReportedAction::FileChange, action: &action, details: "" });
         self.world.approve_file_change(change)
     }
 
@@ -129,12 +151,14 @@ impl World for ReportingWorld {
         let started = ActionText {
             line: format!("send {}", request_line(&request, &self.redactor)),
             details: request_details(&request, &self.redactor),
+            failed: false,
         };
         let describe = |response: &HttpResponse| ActionText {
             line: response_end(response),
             details: response_details(response, &self.redactor),
+            failed: response.status >= 400,
         };
-        Box::pin(self.report(started, self.world.send_request(request), describe))
+        Box::pin(self.report(ReportedAction::Request, started, self.world.send_request(request), describe))
     }
 
     fn access_token<'a>(
@@ -144,7 +168,7 @@ impl World for ReportingWorld {
     ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
         let action = format!("get access token from {}", url_text(&request.url, &request.limits, &self.redactor));
         let work = self.world.access_token(request, rejected);
-        Box::pin(self.report(action.into(), work, |token| {
+        Box::pin(self.report(ReportedAction::Request, action.into(), work, |token| {
             let end = if token.is_cached { "ok, fetched earlier" } else { "ok" };
             end.to_owned().into()
         }))

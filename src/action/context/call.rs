@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::call_recorder::CallRecorder;
 use super::checkpoint::Checkpoint;
 use super::client::{McpClient, NoClient};
 use super::outcome::ActionError;
@@ -46,6 +47,8 @@ pub struct CallContext {
     pub depth: usize,
     /// Whether a tool may continue as a task after the step that it names.
     pub may_detach: bool,
+    /// What records its steps, where an observer wants them.
+    pub recorder: Option<Arc<CallRecorder>>,
 }
 
 impl CallContext {
@@ -70,6 +73,7 @@ impl CallContext {
             checkpoint: None,
             depth: 0,
             may_detach: false,
+            recorder: None,
         }
     }
 

@@ -59,6 +59,11 @@ impl OutcomeReads {
         Some(fields)
     }
 
+    /// The same with all fields, for who follows the call.
+    pub(in crate::action) fn with_all_fields(&self) -> OutcomeReads {
+        OutcomeReads { fields: None, ..*self }
+    }
+
     /// Sets which fields are read; `None` for all of them.
     pub(in crate::action) fn set_fields(&mut self, fields: Option<BTreeSet<String>>) {
         self.fields = fields;

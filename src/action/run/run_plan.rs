@@ -245,7 +245,13 @@ impl RunPlan {
                 self.marker.iter().for_each(CoverageMarker::hit);
                 // One that waited for the client goes on from its beginning.
                 let checkpoint = context.checkpoint.and_then(|checkpoint| checkpoint.inner.as_deref());
-                match action.execute(&StepContext { checkpoint, reads, ..*context }).await {
+                let recorded = context.call.start_step(|| (None, action.label()));
+                let all_reads = recorded.as_ref().map(|_| reads.with_all_fields());
+                let reads = all_reads.as_ref().unwrap_or(reads);
+                let call = recorded.as_ref().map_or(context.call, |(call, _)| call);
+                let outcome = action.execute(&StepContext { checkpoint, reads, call, ..*context }).await;
+                recorded.into_iter().for_each(|(_, step)| step.end(&outcome));
+                match outcome {
                     Ok(outcome) => Ok(RunOutcome { outcome, steps: None, had_side_effects }),
                     Err(ActionError::InputRequired(pending)) => Err(nest_questions(*pending, Checkpoint::default())),
                     Err(error) => Err(error),
@@ -341,6 +347,7 @@ impl StepListRun<'_> {
             // The condition of a step that waited was true when the step began.
             if resumed.is_none() && step.each.is_none() && !step.is_enabled(&state.scope)? {
                 step.id.iter().for_each(|id| state.scope.set_step(id.clone(), Value::Null));
+                self.context.call.skip_step(|| (Some(step.name(at)), step.action.label()));
                 continue;
             }
             let outcome = match self.run_step((at, step), resumed, &mut state).await {
@@ -371,10 +378,12 @@ impl StepListRun<'_> {
         state: &mut RunState,
     ) -> Result<ActionOutcome, ActionError> {
         let RunState { scope, time_left, stdouts, .. } = state;
-        let span = self.context.call.trace.start_step(|| step.id.clone().unwrap_or_else(|| (at + 1).to_string()));
-        let traced =
-            span.is_recorded().then(|| CallContext { trace: span.trace().clone(), ..self.context.call.clone() });
-        let call = traced.as_ref().unwrap_or(self.context.call);
+        let span = self.context.call.trace.start_step(|| step.name(at));
+        let recorded = self.context.call.start_step(|| (Some(step.name(at)), step.action.label()));
+        let (recorded_call, recorded_step) = recorded.unzip();
+        let call = recorded_call.as_ref().unwrap_or(self.context.call);
+        let traced = span.is_recorded().then(|| CallContext { trace: span.trace().clone(), ..call.clone() });
+        let call = traced.as_ref().unwrap_or(call);
         if call.cancel().is_cancelled() {
             return Err(WorldError::Cancelled.into());
         }
@@ -386,13 +395,15 @@ impl StepListRun<'_> {
         let checkpoint = resumed.and_then(|checkpoint| checkpoint.inner.as_deref());
         let id = step.id.as_deref();
         let (timeout, stdouts_so_far) = (*time_left, Some(&*stdouts));
-        let reads = &step.reads;
+        let all_reads = recorded_step.as_ref().map(|_| step.reads.with_all_fields());
+        let reads = all_reads.as_ref().unwrap_or(&step.reads);
         let context =
             StepContext { scope, timeout, checkpoint, stdouts: stdouts_so_far, id, reads, call, ..*self.context };
         let mut outcome = match &step.each {
             Some(each) => each.run(step, &context).await,
             None => step.execute(&context).await,
         };
+        recorded_step.into_iter().for_each(|recorded| recorded.end(&outcome));
         span.end(outcome.as_ref().map_or_else(ActionError::span_type, ActionOutcome::span_type).map(Into::into));
         let stdout = outcome.as_mut().ok().and_then(|outcome| outcome.stdout.take());
         if let (Some(stdout), Some(id)) = (stdout, &step.id) {
@@ -441,6 +452,11 @@ impl StepListRun<'_> {
 }
 
 impl PlannedStep {
+    /// Its id, or else its number from 1.
+    fn name(&self, at: usize) -> String {
+        self.id.clone().unwrap_or_else(|| (at + 1).to_string())
+    }
+
     pub(super) fn is_enabled(&self, scope: &Scope) -> Result<bool, ActionError> {
         self.when.as_ref().map_or(Ok(true), |when| Ok(when.render(scope)?))
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::dev::DevPageOptions;
 use super::dev_page::{PageState, entry_source, set};
 use super::manifest_reload::ReportedWarnings;
-use crate::action::LogLevel;
+use crate::action::{CallRecorder, LogLevel};
 use crate::catalog::{BuildOutcome, Catalog, ServingMode, build};
 use crate::cli::Output;
 use crate::dev_page::{DevPageError, DevPageEvents, DevPageRequest, DevPageRequests};
@@ -56,6 +56,8 @@ pub(super) struct DevSession {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CallEvent {
+    /// The id that its client gave it.
+    id: Value,
     client: ClientName,
     spec_version: &'static str,
     method: &'static str,
@@ -67,6 +69,8 @@ struct CallEvent {
     elapsed_ms: u64,
     /// The result, or the error.
     response: Value,
+    /// What its steps did.
+    trace: Value,
 }
 
 /// A reload that is published.
@@ -207,6 +211,7 @@ impl DevSession {
             serde_json::from_slice(&redactors.redact_message(value)).unwrap_or_default()
         };
         CallEvent {
+            id: serde_json::to_value(record.id).unwrap_or_default(),
             client: record.client.cloned().unwrap_or_default(),
             spec_version: record.version.as_str(),
             method: record.method.unwrap_or_default(),
@@ -216,6 +221,7 @@ impl DevSession {
             reason: record.reason.map(text),
             elapsed_ms: u64::try_from(record.elapsed.as_millis()).unwrap_or(u64::MAX),
             response: json(record.response.map(|response| response.get().to_owned()).unwrap_or_default()),
+            trace: json(serde_json::to_string(&record.recorder.map(CallRecorder::rows)).unwrap_or_default()),
         }
     }
 
@@ -230,7 +236,7 @@ impl DevSession {
 
 impl RequestObserver for DevSession {
     fn parts(&self) -> RecordParts {
-        RecordParts { client: true, params: true, response: true, ..RecordParts::default() }
+        RecordParts { client: true, params: true, response: true, steps: self.page.is_some(), ..RecordParts::default() }
     }
 
     fn on_request_end(&self, record: &RequestRecord<'_>) {
@@ -243,13 +249,19 @@ impl RequestObserver for DevSession {
         if calls && !is_preview {
             tracing::info!(target: "folio::dev", "{}", call_line(&record));
         }
-        if self.page.is_none() || is_preview {
+        // A page shows again and again what a prompt without steps renders: it knows that already.
+        if self.page.is_none() || is_preview && record.trace.as_array().is_none_or(Vec::is_empty) {
             return;
         }
         truncate_value(&mut record.params);
         truncate_value(&mut record.response);
         let mut event = serde_json::to_value(record).unwrap_or_default();
         set(&mut event, "type", "call");
+        if is_preview {
+            set(&mut event, "preview", true);
+            set(&mut event, "time", now_ms());
+            return self.events.send(&event);
+        }
         self.publish(event);
     }
 
