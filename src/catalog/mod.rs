@@ -372,6 +372,11 @@ impl Catalog {
         }
     }
 
+    /// The URI template of the resource that answers a URI.
+    pub fn answering_template(&self, uri: &str) -> Option<&str> {
+        self.find_resource(uri).map(|(resource, _)| resource.template.as_str())
+    }
+
     /// The file that a URI leads to by its variables, which a load does not read.
     pub fn path_from_variables(&self, uri: &str) -> Option<PathBuf> {
         let (resource, values) = self.find_resource(uri)?;

@@ -83,6 +83,8 @@ pub type WholeState = Arc<dyn Fn() -> Arc<str> + Send + Sync>;
 #[derive(Default)]
 struct EventHistory {
     state: Option<WholeState>,
+    /// What came of the tests.
+    tests: Option<Arc<str>>,
     recent: VecDeque<Arc<str>>,
     bytes: usize,
 }
@@ -141,14 +143,23 @@ impl DevPageEvents {
         }
     }
 
+    /// Sends what came of the tests, and keeps it for pages that are opened later.
+    pub fn publish_tests(&self, event: &str) {
+        let text: Arc<str> = event.into();
+        let mut history = self.history();
+        history.tests = Some(text.clone());
+        let _ = self.sender.send(text);
+    }
+
     /// Begins to read. No event is lost or comes twice.
     pub fn subscribe(&self) -> DevPageEventReader {
-        let (earlier, state, next) = {
+        let (earlier, state, tests, next) = {
             let history = self.history();
-            (history.recent.iter().cloned().collect::<Vec<_>>(), history.state.clone(), self.sender.subscribe())
+            let earlier: Vec<Arc<str>> = history.recent.iter().cloned().collect();
+            (earlier, history.state.clone(), history.tests.clone(), self.sender.subscribe())
         };
         let state = state.map(|write| write());
-        DevPageEventReader { earlier: earlier.into_iter().chain(state).collect(), next }
+        DevPageEventReader { earlier: earlier.into_iter().chain(state).chain(tests).collect(), next }
     }
 
     fn history(&self) -> MutexGuard<'_, EventHistory> {

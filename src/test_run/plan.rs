@@ -64,6 +64,24 @@ pub(super) struct PlannedMock {
     pub(super) is_shared: bool,
 }
 
+impl PlannedTest {
+    /// The method of its call.
+    pub fn method(&self) -> &'static str {
+        self.method
+    }
+
+    /// What it calls: the name of a prompt or tool, as clients see it, or a URI.
+    pub fn called(&self) -> &str {
+        let uri = || self.params.get("uri").and_then(Value::as_str);
+        self.entry.as_deref().or_else(uri).unwrap_or_default()
+    }
+
+    /// Whether it may act on the world.
+    pub fn is_live(&self) -> bool {
+        self.is_live
+    }
+}
+
 /// Chooses tests by name.
 pub struct TestFilter(Regex);
 

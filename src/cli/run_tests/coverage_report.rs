@@ -46,7 +46,7 @@ fn percent(coverage: &Coverage, kind: PartKind) -> usize {
     (coverage.reached_count(kind) * 100).checked_div(coverage.total(kind)).unwrap_or(100)
 }
 
-fn gap_message(gap: &ManifestPart) -> String {
+pub(super) fn gap_message(gap: &ManifestPart) -> String {
     let label = one_line(&gap.label);
     match gap.kind {
         PartKind::Prompt => format!("no test reaches prompt {label}"),

@@ -5,6 +5,7 @@ mod coverage_report;
 mod junit;
 mod record;
 mod report;
+mod test_set;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -43,6 +44,7 @@ impl TestArgs {
 
 pub(crate) use args::TestArgs;
 use args::TestFormat;
+pub(crate) use test_set::{TestRunOptions, TestSet, TestSource};
 
 /// Runs the tests of a manifest. What programs read says so, too, where no test can be run.
 pub(super) fn run(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {

@@ -11,11 +11,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::dev::DevPageOptions;
-use super::dev_page::{PageState, entry_source, set};
+use super::dev_page::{PageState, PageTests, entry_source, set};
 use super::manifest_reload::ReportedWarnings;
 use crate::action::{CallRecorder, LogLevel};
 use crate::catalog::{BuildOutcome, Catalog, ServingMode, build};
 use crate::cli::Output;
+use crate::cli::run_tests::TestSource;
 use crate::dev_page::{DevPageError, DevPageEvents, DevPageRequest, DevPageRequests};
 use crate::diagnostic::{Report, TerminalStyle, count_noun, one_line, render_text, summary};
 use crate::files::Folder;
@@ -48,6 +49,8 @@ pub(super) struct DevSession {
     seen_clients: Mutex<HashSet<ClientName>>,
     /// The state that the page has.
     page_state: Mutex<Option<Arc<PageState>>>,
+    /// The tests of the manifest, once the page is served.
+    tests: OnceLock<Arc<PageTests>>,
     /// What masks secrets in what is told of requests.
     redactors: OnceLock<Redactors>,
 }
@@ -92,6 +95,7 @@ impl DevSession {
             reported: Mutex::default(),
             seen_clients: Mutex::default(),
             page_state: Mutex::default(),
+            tests: OnceLock::new(),
             redactors: OnceLock::new(),
         }
     }
@@ -129,6 +133,7 @@ impl DevSession {
             self.publish(event);
         }
         self.publish_state(built, Some(catalog));
+        self.tests.get().into_iter().for_each(|tests| tests.manifest_loaded());
     }
 
     /// Reports that a manifest is broken, and serves its errors, if there was never anything else.
@@ -189,6 +194,16 @@ impl DevSession {
     /// What the page shows of the last load.
     pub(super) fn page_state(&self) -> Option<Arc<PageState>> {
         self.page_state.lock().clone()
+    }
+
+    /// Runs the tests there, while a page is open.
+    pub(super) fn run_tests_of(&self, source: TestSource) {
+        let redactors = self.redactors.get_or_init(Redactors::default).clone();
+        let _ = self.tests.set(Arc::new(PageTests::new(self.events.clone(), redactors, source)));
+    }
+
+    fn tests(&self) -> Result<&Arc<PageTests>, DevPageError> {
+        self.tests.get().ok_or_else(|| DevPageError::Failed("the tests are not known yet".to_owned()))
     }
 
     /// Masks the secrets that these find, from now on.
@@ -287,11 +302,17 @@ impl DevPageRequests for DevSession {
         let state = self.page_state().ok_or_else(|| DevPageError::Failed("nothing is loaded yet".to_owned()))?;
         match request {
             DevPageRequest::Source(entry) => entry_source(&state, &entry),
+            DevPageRequest::RunTests(request) => {
+                self.tests()?.request(request);
+                Ok(json!({}))
+            }
             _ => Err(DevPageError::Failed("not yet".to_owned())),
         }
     }
 
-    fn on_page_opened(&self) {}
+    fn on_page_opened(&self) {
+        self.tests.get().into_iter().for_each(|tests| tests.start());
+    }
 }
 
 /// The line of a call: `claude-code: get greet: ok, 3 ms`.

@@ -27,7 +27,9 @@ use crate::catalog::{AcceptError, BuildOutcome, Catalog, HttpServingMode, HttpSe
 use crate::cli::check::warn_of_gaps;
 use crate::cli::manifest::{VariableCommands, build_loaded, environment, load_fingerprint};
 use crate::cli::process::{fail_writes_beyond_limit, new_world, stop_on_signals, stop_with_terminal};
+use crate::cli::run_tests::TestSource;
 use crate::cli::{Exit, Output};
+use crate::compile::FileBuffers;
 use crate::diagnostic::one_line;
 use crate::files::expand_home;
 use crate::load::{ManifestLocation, WORKSPACE_VARIABLE};
@@ -181,6 +183,8 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
     let mut operation = Operation::start(&shared_server, &server.serving_mode, dev.as_ref(), output).await?;
     operation.serve(&shared_server);
     if let Some(dev) = dev {
+        let (location, world) = (server.origin.location.clone(), server.world.clone());
+        dev.run_tests_of(TestSource { location, buffers: FileBuffers::default(), world });
         dev::serve_dev_page(dev, &shared_server, stop.clone()).await?;
     }
     let watching = (!arguments.no_watch).then(|| start_watch(invocation, server, shared_server.clone(), stop.clone()));
