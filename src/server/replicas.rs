@@ -31,6 +31,8 @@ const RENEWAL_INTERVAL: Duration = Duration::from_secs(3);
 pub(crate) struct Replicas {
     store: OnceLock<Arc<dyn Store>>,
     untold: Mutex<UntoldChanges>,
+    /// Held while others are told: whoever asks for that next finds all told that was to be told before.
+    telling: tokio::sync::Mutex<()>,
     /// Notified when there is anything to tell or to keep.
     pub(super) wake: Notify,
     lease: Mutex<Lease>,
@@ -228,6 +230,7 @@ impl SharedServer {
 
     /// Tells the other replicas what they do not know, and keeps what they may ask for.
     pub async fn tell_replicas(&self) {
+        let _one_at_a_time = self.replicas().telling.lock().await;
         self.replicas().tell_untold().await;
         self.keep_changed_tasks().await;
     }
