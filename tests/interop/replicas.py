@@ -3,8 +3,9 @@ Redis stands still, is emptied, restarts and fails over, and while the issuer of
 
     replicas.py FOLIO [--rounds N] [--seed S]
 
-`redis-server` is found on PATH, and is the Sentinel too. This script is the balancer too: a request that was sent is never sent again, unless it only
-reads. Each round has 2 or 3 replicas and the next events of a shuffled deck, under clients of 2026-07-28 and of 2025-11-25.
+`redis-server` is found on PATH, and is the Sentinel too. This script is the balancer: a request that was sent is never sent
+again, unless it only reads. First come tasks that nobody calls beside. Then each round has 2 or 3 replicas and the next events of
+a shuffled deck, under clients of 2026-07-28 and of 2025-11-25.
 """
 
 import argparse
@@ -18,7 +19,8 @@ from pathlib import Path
 from replicas_clients import (SESSIONS, TASK_WITHIN, Listener, ModernClient, ModernLimited, ModernListener, SessionClient,
                               SessionLimited, SessionListener)
 from replicas_redis import GRACE, now, poll
-from replicas_world import Broken, Replica, World
+from replicas_tasks import check_tasks
+from replicas_world import REMEMBERED_WITHIN, Broken, Replica, World
 from served import SOON, Failed
 
 EVENTS_A_ROUND = 4
@@ -97,7 +99,8 @@ class Chaos:
 
         poll("replicas serve an edit", serve_it)
         poll("Redis is back", lambda: self.world.failure or not self.world.redis.was_away(now()))
-        slow = lambda: [f"{type(one).__name__} {one.number} knows {one.known}" for one in self.world.listeners if one.known < edition]
+        is_slow = lambda one: one.known < edition and not (one.is_refused and self.world.redis.lost(now() - REMEMBERED_WITHIN))
+        slow = lambda: [f"{type(one).__name__} {one.number} knows {one.known}" for one in self.world.listeners if is_slow(one)]
         end = now() + HEARD_WITHIN
         while slow() and not self.world.failure:
             if now() > end:
@@ -170,7 +173,7 @@ class Chaos:
         self.world.issuer.add_key()
 
 
-def run(binary, rounds, seed, world):
+def run(rounds, seed, world):
     chaos = Chaos(world)
     chaos.scale(2)
     kinds = [ModernClient] * 3 + [SessionClient] * 3 + [ModernLimited, SessionLimited] + [ModernListener, SessionListener] * 2
@@ -213,20 +216,23 @@ def main():
     options = options.parse_args()
     if not shutil.which("redis-server"):
         sys.exit("no redis-server on PATH")
+    binary = os.path.abspath(options.folio)
     with tempfile.TemporaryDirectory(prefix="folio-replicas-") as place:
-        world = World(os.path.abspath(options.folio), Path(place), options.seed)
         try:
-            run(options.folio, options.rounds, options.seed, world)
+            check_tasks(binary, Path(place))
+        except Failed as failed:
+            sys.exit(f"FAIL: {failed}")
+    with tempfile.TemporaryDirectory(prefix="folio-replicas-") as place:
+        world = World(binary, Path(place), options.seed)
+        try:
+            run(options.rounds, options.seed, world)
         except Failed as failed:
             for replica in world.replicas:
                 print(f"  :{replica.process.port} said:\n    " + "    ".join(replica.process.lines[-25:]), end="", file=sys.stderr)
             print(f"outages {world.redis.outages[-4:]}, losses {world.redis.losses[-4:]}, {dict(world.counts)}", file=sys.stderr)
             sys.exit(f"FAIL, seed {options.seed}, after {getattr(world, 'last_event', [])}, at {now():.2f}: {world.failure or failed}")
         finally:
-            world.left.set()
-            for replica in world.replicas:
-                replica.process.process.kill()
-            world.redis.end()
+            world.end()
         print("all held:", ", ".join(f"{what} {count}" for what, count in sorted(world.counts.items())))
 
 

@@ -311,6 +311,8 @@ class Listener:
     """Lists anew when it hears of a change, at all replicas: what it knows is the oldest edition that one of them serves."""
 
     known = 0
+    is_refused = False
+    """Whether replicas cannot tell yet that its session is lost."""
 
     def learn(self):
         """Of the versions that there may be, it asks in the one without sessions, as it is the list that counts."""
@@ -356,6 +358,7 @@ class SessionListener(Listener, SessionClient):
             self.learn()
         last = {"Last-Event-ID": self.event} if self.event else {}
         exchange = self.world.send(None, {"MCP-Protocol-Version": SESSIONS, "Mcp-Session-Id": self.session} | last, "GET")
+        self.is_refused = exchange.status == 503 and self.world.is_away(exchange.answer())
         if exchange.status == 503 or not self.is_known(exchange):
             return exchange.connection.close()
         try:

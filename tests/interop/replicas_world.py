@@ -139,7 +139,7 @@ class Replica:
     def edit(self, edition):
         """Swaps the folder as a ConfigMap is."""
         data = self.folder / f"..{edition}"
-        data.mkdir()
+        data.mkdir(exist_ok=True)
         (data / "folio.yaml").write_text(self.world.manifest(edition))
         (self.folder / "..new").symlink_to(data.name)
         (self.folder / "..new").rename(self.folder / "..data")
@@ -251,6 +251,12 @@ class World:
 
     def new_key(self):
         return f"{self.chance.getrandbits(256):064x}"
+
+    def end(self):
+        self.left.set()
+        for replica in self.replicas:
+            replica.process.process.kill()
+        self.redis.end()
 
     def count(self, what):
         with self.lock:
