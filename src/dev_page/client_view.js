@@ -1,11 +1,37 @@
-// What a client makes of an entry, by the rules that the server sends: its name there, and what is left out or refused.
+// An entry as a client shows it, by the rules that the server sends: its name there, and what is left out or refused.
+
+import { element } from "/elements.js";
+import { methodOf } from "/entry_call.js";
+
+/**
+ * The view of an entry in the client that is chosen: its name and notes, the result as that client takes it, and the
+ * place where its view belongs.
+ */
+export function clientView(entry, shown, options) {
+  const { client, clients, server, toolCount } = options;
+  const place = element("div", {});
+  if (!client) return { element: element("p", { class: "dim", text: "The server tells of no clients." }), place };
+  const choice = element("select", { "aria-label": "Show as" }, ...clients.map(({ name }) => element("option", { value: name, text: name })));
+  choice.value = client.name;
+  choice.addEventListener("change", () => options.set("client", choice.value));
+  const isLeftOut = leavesOut(client, entry);
+  const taken = isLeftOut || !shown ? { result: {}, notes: [] } : resultIn(client, methodOf(entry), shown.result);
+  const notes = [...notesIn(client, entry, { server, toolCount }), ...taken.notes].map((note) => element("li", { text: note }));
+  const name = element("code", { class: isLeftOut ? "left-out" : undefined, text: nameIn(client, entry, server) });
+  const words = isLeftOut ? `${client.name} does not show it: ` : `in ${client.name}: `;
+  const view = element("div", { class: "client-view" },
+    element("div", { class: "client-head" }, choice, element("span", { class: "client-name" }, words, name)),
+    notes.length ? element("ul", { class: "client-notes", "aria-label": `In ${client.name}` }, ...notes) : undefined,
+    isLeftOut ? undefined : shown ? place : element("p", { class: "dim", text: "Run it to see what the client takes." }));
+  return { element: view, result: taken.result, place };
+}
 
 const NAME_PATTERN_KEYS = { prompt: "prompt", resource: "resource", template: "resource", tool: "tool" };
 
 const fill = (pattern, server, name) => pattern.replace(/\{(server|name)\}/g, (_, key) => (key === "server" ? server : name));
 
 /** The name of an entry as a client shows it. */
-export const nameIn = (client, entry, server) => fill(client.names[NAME_PATTERN_KEYS[entry.kind]], server, entry.id);
+const nameIn = (client, entry, server) => fill(client.names[NAME_PATTERN_KEYS[entry.kind]], server, entry.id);
 
 const letters = (text) => [...text].length;
 const properties = (tool) => Object.keys(tool.inputSchema?.properties ?? {});
@@ -64,7 +90,7 @@ const BRIDGES = {
 };
 
 /** What a client makes of an entry, in sentences. */
-export function notesIn(client, entry, { server, toolCount }) {
+function notesIn(client, entry, { server, toolCount }) {
   const notes = [];
   for (const { kind, value, outcome } of client.rules) {
     const what = kind === "listChanges" ? "reloads" : LIMIT_CHECKS[entry.kind][kind]?.(entry, value, server, toolCount);
@@ -82,11 +108,11 @@ const LIST_LIMITS = {
 };
 
 /** Whether a client does not show an entry at all. */
-export const leavesOut = (client, { kind }) =>
+const leavesOut = (client, { kind }) =>
   client.rules.some((rule) => LIST_LIMITS[kind]?.includes(rule.kind));
 
 /** A result as a client takes it, and in sentences what it leaves out. */
-export function resultIn(client, method, result) {
+function resultIn(client, method, result) {
   const notes = [];
   let taken = result;
   for (const { kind, value, outcome } of client.rules) {

@@ -1,67 +1,53 @@
 // One entry: its form, and its result beside it.
 
-import { leavesOut, nameIn, notesIn, resultIn } from "/client_view.js";
+import { asCommand, asTest } from "/argument_copies.js";
 import { element, freshId } from "/elements.js";
-import { headerValue } from "/mcp_client.js";
+import { EntryCall, methodOf, paramsOf, parameterHeaders, schemaOf } from "/entry_call.js";
 import { askQuestions } from "/question_form.js";
-import { partsOf, resultView } from "/result_view.js";
+import { partsOf } from "/rendered_view.js";
+import { ResultTabs } from "/result_tabs.js";
+import { openSaveTest } from "/save_test.js";
 import { SchemaForm } from "/schema_form.js";
+import { keep, kept } from "/storage.js";
 
 const RENEW_DELAY_MS = 150;
 
-/** How many rounds of questions a call may have. */
-const MAX_ROUNDS = 50;
-
-/** The schema of a prompt's arguments, where the server has sent none of its own. */
-function listedSchema(prompt) {
-  const list = prompt.arguments ?? [];
-  const properties = list.map(({ name, title, description }) => [name, { type: "string", title, description }]);
-  return { properties: Object.fromEntries(properties), required: list.filter((one) => one.required).map((one) => one.name) };
-}
-
-/** The schema of an entry's form. */
-function schemaOf(entry, schemas) {
-  switch (entry.kind) {
-    case "tool":
-      return entry.listing.inputSchema;
-    case "prompt":
-      return schemas?.prompts?.[entry.id] ?? listedSchema(entry.listing);
-    case "template": {
-      const names = [...entry.id.matchAll(/\{[+#./;?&]?([^}]*)\}/g)].flatMap(([, list]) => list.split(","));
-      const bare = names.map((name) => [name.replace(/(\*|:\d+)$/, ""), { type: "string" }]);
-      const known = schemas?.templates?.[entry.id];
-      return known?.properties ? known : { properties: Object.fromEntries(bare), required: [] };
-    }
-    default:
-      return {};
-  }
-}
-
 export class EntryView {
   #client;
+  #api;
   #options;
+  #place;
   #entry;
+  #schema;
   #form;
-  #previous;
-  #output = element("div", {});
-  #about = element("div", {});
-  /** The result that is shown, with the parts that were before it, and its element. */
-  #shown;
-  #questions = element("div", {});
-  #status = element("p", { class: "dim", role: "status" });
+  #tabs;
   #run;
+  #cancel;
   #timer;
-  #running;
+  /** The call that is shown, or under way. */
+  #call;
+  #previous;
   #lastResult;
+  #values = {};
+  #result;
 
-  constructor({ client, options, place }, entry, schemas) {
+  constructor({ client, api, options, place }, entry, schemas) {
     this.#client = client;
+    this.#api = api;
     this.#options = options;
     this.#place = place;
+    this.#entry = entry;
+    this.#tabs = new ResultTabs({
+      entry, api, options,
+      resend: (version) => client.requestIn(version, methodOf(this.#entry), paramsOf(this.#entry, this.#values)),
+      tryExpression: (expression) => this.#try(expression),
+    });
     this.update(entry, schemas);
   }
 
-  #place;
+  get entry() {
+    return this.#entry;
+  }
 
   /** Tools act on the world, so they are run on a button alone. */
   get #isRunByHand() {
@@ -71,12 +57,12 @@ export class EntryView {
   /** Shows an entry as it is now; what stood in its fields stays. Whether its form is another than before. */
   update(entry, schemas) {
     const schema = schemaOf(entry, schemas);
-    const isSame = this.#entry && JSON.stringify([this.#entry.listing, this.#schema]) === JSON.stringify([entry.listing, schema]);
+    const isSame = this.#form && JSON.stringify([this.#entry.listing, this.#schema, this.#entry.place]) === JSON.stringify([entry.listing, schema, entry.place]);
     this.#entry = entry;
     if (isSame) return false;
     this.#schema = schema;
-    const hadFocus = this.#form?.element.contains(document.activeElement) ? document.activeElement.name : undefined;
-    const values = this.#form?.kept() ?? this.#load();
+    const focused = this.#form?.focusPlace();
+    const values = this.#form?.kept() ?? kept(this.#key, {});
     this.#form = new SchemaForm(schema, {
       values,
       texts: entry.kind !== "tool",
@@ -84,76 +70,124 @@ export class EntryView {
       onInput: () => this.#changed(),
     });
     this.#render();
-    if (hadFocus) this.#form.element.querySelector(`[name="${CSS.escape(hadFocus)}"]`)?.focus();
+    if (focused) this.#form.focusAt(focused);
     return true;
   }
 
-  #schema;
-
   #render() {
-    const { listing, kind, id } = this.#entry;
+    const { listing, kind, id, place } = this.#entry;
     const titleId = freshId("entry");
     const label = kind === "tool" ? "Run" : kind === "prompt" ? "Get" : "Read";
-    this.#run = element("button", { type: "submit", class: this.#isRunByHand ? "primary" : undefined, text: label });
-    const stop = element("button", { type: "button", text: "Cancel", onclick: () => this.#running?.abort() });
-    const form = element("form", { novalidate: true, "aria-labelledby": titleId },
-      this.#form.element, element("div", { class: "actions" }, this.#run, this.#isRunByHand ? stop : undefined));
+    this.#run = element("button", { type: "submit", class: "primary" }, label, element("kbd", { "aria-hidden": "true", text: "⌘↵" }));
+    this.#cancel = element("button", { type: "button", text: "Cancel", hidden: true, onclick: () => this.#call?.cancel() });
+    const reset = element("button", { type: "button", class: "quiet", text: "Reset", onclick: () => this.reset() });
+    const form = element("form", { class: "entry-form", novalidate: true, "aria-labelledby": titleId },
+      element("div", { class: "entry-scroll" },
+        element("div", { class: "entry-head" },
+          element("h2", { id: titleId, class: "entry-title", text: listing.title || id }),
+          element("div", { class: "entry-name" }, element("span", { class: "entry-kind", text: kind }), element("code", { text: id })),
+          listing.description ? element("p", { class: "entry-about", text: listing.description }) : undefined,
+          place ? element("a", { class: "entry-place", href: this.#options.editorLink(place), text: `${place.file}:${place.line}`, title: "Open in the editor" }) : undefined),
+        this.#form.element),
+      element("div", { class: "entry-actions" }, this.#run, this.#cancel, element("span", { class: "spacer" }), reset, this.#copyMenu()));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.show();
     });
-    const title = listing.title && listing.title !== id ? `${id} · ${listing.title}` : id;
-    this.#redrawNotes();
-    this.#place.replaceChildren(
-      element("h2", { id: titleId, class: "entry-title" }, title, element("span", { class: "kind", text: ` ${kind}` })),
-      element("p", { class: "description", text: listing.description ?? "" }),
-      this.#about,
-      element("div", { class: "columns" },
-        element("div", {}, form, this.#questions),
-        element("div", { role: "region", "aria-label": "Result", "aria-live": "polite" }, this.#status, this.#output)),
+    this.#place.replaceChildren(element("div", { class: "entry" }, form, this.#tabs.element));
+  }
+
+  #copyMenu() {
+    const list = element("div", { class: "menu-list", role: "menu", hidden: true });
+    const button = element("button", { type: "button", class: "quiet", "aria-haspopup": "menu", "aria-expanded": "false", text: "Copy…" });
+    const open = (isOpen) => {
+      list.hidden = !isOpen;
+      button.setAttribute("aria-expanded", String(isOpen));
+      if (isOpen) list.firstChild.focus();
+    };
+    const item = (label, act) =>
+      element("button", { type: "button", role: "menuitem", text: label, onclick: () => (open(false), button.focus(), act()) });
+    list.append(...this.actions.map(({ label, run }) => item(label, run)));
+    button.addEventListener("click", () => open(list.hidden));
+    const menu = element("div", { class: "menu" }, button, list);
+    menu.addEventListener("keydown", (event) => {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      const items = [...list.children];
+      if (event.key === "Escape") open(false), button.focus();
+      else if (step && !list.hidden) items[(items.indexOf(document.activeElement) + step + items.length) % items.length].focus();
+      else return;
+      event.preventDefault();
+    });
+    menu.addEventListener("focusout", (event) => menu.contains(event.relatedTarget) || open(false));
+    return menu;
+  }
+
+  /** What can be done with the values of the form. */
+  get actions() {
+    const values = () => {
+      const read = this.#form.read();
+      return read.values ?? read.given ?? {};
+    };
+    const copied = (what, write) => () => this.#copy(what, write(this.#entry, paramsOf(this.#entry, values()).uri, values()));
+    return [
+      { label: `Copy as folio ${{ tool: "call", prompt: "get" }[this.#entry.kind] ?? "read"}`, run: copied("command", asCommand) },
+      { label: "Copy as JSON", run: copied("JSON", (_, __, given) => JSON.stringify(given, null, 2)) },
+      { label: "Copy as test", run: copied("test", asTest) },
+      { label: "Save as test…", run: () => this.#saveTest() },
+    ];
+  }
+
+  async #copy(what, text) {
+    await navigator.clipboard.writeText(text).then(
+      () => (this.#tabs.status = `copied the ${what}`),
+      () => (this.#tabs.status = [`copy this ${what}: `, element("code", { text })]),
     );
   }
 
-  /** What the chosen client makes of the entry. */
-  #redrawNotes() {
-    const { client, server, toolCount } = this.#options;
-    if (!client) return this.#about.replaceChildren();
-    const isLeftOut = leavesOut(client, this.#entry);
-    const name = element("code", { class: isLeftOut ? "left-out" : undefined, text: nameIn(client, this.#entry, server) });
-    const notes = notesIn(client, this.#entry, { server, toolCount }).map((note) => element("li", { text: note }));
-    const words = isLeftOut ? `${client.name} does not show it: ` : `in ${client.name}: `;
-    this.#about.replaceChildren(
-      element("div", { class: "notes", role: "note", "aria-label": `In ${client.name}` },
-        element("p", {}, words, name), notes.length ? element("ul", {}, ...notes) : undefined));
+  async #saveTest() {
+    const { values, error, missing } = this.#form.read({ shows: true });
+    if (error || missing) return void (this.#tabs.status = error ?? `${missing} is required`);
+    const { kind, id } = this.#entry;
+    const uri = paramsOf(this.#entry, values).uri;
+    openSaveTest(this.#api, { kind, id, uri, arguments: values, call: this.#call?.id });
   }
 
-  /** Shows the same entry and result after another choice of how they are shown. */
-  redraw() {
-    this.#redrawNotes();
-    if (!this.#shown?.element.isConnected) return;
-    const { element: old } = this.#shown;
-    this.#shown.element = this.#resultElement();
-    old.replaceWith(this.#shown.element);
+  reset() {
+    this.#form.reset();
+    keep(this.#key, undefined);
   }
 
-  #resultElement() {
-    const { result, previous } = this.#shown;
-    const { client, rendersMarkdown } = this.#options;
-    if (!client) return resultView(this.#method, result, { previous, rendersMarkdown });
-    const taken = leavesOut(client, this.#entry) ? { result: {}, notes: [] } : resultIn(client, this.#method, result);
-    const notes = taken.notes.map((note) => element("li", { text: note }));
-    return element("div", {},
-      notes.length ? element("div", { class: "notes" }, element("ul", {}, ...notes)) : undefined,
-      resultView(this.#method, taken.result, { previous, rendersMarkdown }));
+  /** Another choice of how it is shown. */
+  redraw(name) {
+    if (name === "editor") this.#place.querySelector(".entry-place")?.setAttribute("href", this.#options.editorLink(this.#entry.place));
+    this.#tabs.redraw();
   }
 
-  /** Renders again after a save, if nothing acts by it. */
-  renew() {
-    if (!this.#isRunByHand && !this.#questions.childElementCount) this.show({ marksChanges: true });
+  walk(step) {
+    this.#tabs.walk(step);
+  }
+
+  /** Shows it again after a save; what acts is not run by that. */
+  renew(isEdited) {
+    this.#tabs.updateSource(this.#entry, { marksChanges: isEdited });
+    if (!this.#isRunByHand && !this.#tabs.questions.querySelector("form")) this.show({ marksChanges: true });
+  }
+
+  set gaps(gaps) {
+    this.#tabs.gaps = gaps;
+  }
+
+  /** Takes what the server tells of a finished request. */
+  note(event) {
+    if (this.#call?.note(event)) this.#showTrace();
+  }
+
+  #showTrace() {
+    this.#tabs.updateCall({ trace: this.#call.trace, values: this.#values, result: this.#result });
   }
 
   #changed() {
-    this.#save();
+    keep(this.#key, this.#form.kept({ secrets: false }));
     if (this.#isRunByHand) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.show(), RENEW_DELAY_MS);
@@ -161,22 +195,6 @@ export class EntryView {
 
   get #key() {
     return `values ${this.#entry.kind} ${this.#entry.id}`;
-  }
-
-  #save() {
-    try {
-      sessionStorage.setItem(this.#key, JSON.stringify(this.#form.kept()));
-    } catch {
-      // What is too large to be kept is not.
-    }
-  }
-
-  #load() {
-    try {
-      return JSON.parse(sessionStorage.getItem(this.#key)) ?? {};
-    } catch {
-      return {};
-    }
   }
 
   async #complete(name, value, others) {
@@ -192,46 +210,45 @@ export class EntryView {
   /** Calls it, and shows what comes. */
   async show({ marksChanges = false } = {}) {
     clearTimeout(this.#timer);
-    this.#running?.abort();
-    const { values, error, missing } = this.#form.read();
+    const { values, error, missing } = this.#form.read({ shows: this.#isRunByHand });
+    this.#call?.cancel();
+    if (this.#isRunByHand && (error || missing)) this.#form.focusMistake();
     if (error) return this.#fail(error);
-    if (missing && !this.#isRunByHand) return this.#wait(`${missing} is required`);
-    const running = new AbortController();
-    this.#running = running;
-    this.#status.textContent = this.#isRunByHand ? "running…" : "";
-    this.#run.disabled = this.#isRunByHand;
-    if (this.#isRunByHand) this.#output.replaceChildren();
-    try {
-      const given = missing ? this.#form.kept() : values;
-      const result = await this.#call(given, running.signal);
-      if (this.#running === running) this.#succeed(result, marksChanges);
-    } catch (failure) {
-      if (this.#running === running) this.#fail(running.signal.aborted ? "cancelled" : failure.message);
-    } finally {
-      if (this.#running === running) this.#run.disabled = false;
-    }
-  }
-
-  get #method() {
-    return { tool: "tools/call", prompt: "prompts/get" }[this.#entry.kind] ?? "resources/read";
-  }
-
-  /** One call with all of its questions. */
-  async #call(values, signal) {
-    const { kind, id } = this.#entry;
-    const uri = kind === "template" ? expandTemplate(id, values) : id;
-    const params = kind === "tool" || kind === "prompt" ? { name: id, arguments: values } : { uri };
-    const headers = kind === "tool" ? parameterHeaders(this.#schema, values) : {};
+    if (missing) return this.#wait(`${missing} is required`);
+    const call = new EntryCall(this.#client, this.#entry);
+    const earlier = kept(`answers ${this.#key}`, {});
+    const answers = {};
+    this.#call = call;
+    this.#values = values;
+    this.#setRunning(this.#isRunByHand);
+    if (this.#isRunByHand) this.#tabs.begin();
+    const ask = async (requests, signal) => {
+      this.#tabs.status = "waiting for your answer";
+      const onAnswered = (key, answer) => keep(`answers ${this.#key}`, Object.assign(answers, { [key]: answer }));
+      return askQuestions(requests, this.#tabs.showQuestions(), signal, { earlier, onAnswered });
+    };
     const onNotification = this.#isRunByHand ? (message) => this.#notified(message) : undefined;
-    let round = {};
-    for (let rounds = 0; rounds < MAX_ROUNDS; rounds += 1) {
-      const result = await this.#client.request(this.#method, { ...params, ...round }, { signal, onNotification, headers });
-      if (result.resultType !== "input_required") return result;
-      this.#status.textContent = "waiting for your answer";
-      const inputResponses = await askQuestions(result.inputRequests, this.#questions, signal);
-      round = { inputResponses, requestState: result.requestState };
+    const headers = this.#isRunByHand ? parameterHeaders(this.#schema, this.#values) : {};
+    try {
+      const result = await call.run(this.#values, { headers, onNotification, ask });
+      if (this.#call === call) await this.#succeed(result, marksChanges);
+    } catch (failure) {
+      if (this.#call === call) this.#fail(call.isCancelled ? "cancelled" : failure.message);
+    } finally {
+      if (this.#call === call) this.#finish(call);
     }
-    throw new Error("too many questions");
+  }
+
+  #finish(call) {
+    this.#setRunning(false);
+    this.#tabs.updateCall({ exchanges: call.exchanges });
+    this.#showTrace();
+  }
+
+  #setRunning(isRunning) {
+    this.#run.disabled = isRunning;
+    this.#cancel.hidden = !isRunning;
+    this.#tabs.status = isRunning ? "running…" : "";
   }
 
   #notified({ method, params }) {
@@ -239,74 +256,50 @@ export class EntryView {
       const { progress, total, message } = params;
       const bar = element("progress", { "aria-label": "Progress", max: total, value: total === undefined ? undefined : progress });
       const words = [message, total === undefined ? progress : `${progress} of ${total}`].filter(Boolean).join(" · ");
-      this.#status.replaceChildren(words, bar);
+      this.#tabs.status = [words, bar];
     } else if (method === "notifications/message") {
       const data = typeof params.data === "string" ? params.data : JSON.stringify(params.data);
-      this.#output.append(element("pre", { class: "dim", text: `${params.level}: ${data}` }));
+      this.#tabs.log(element("pre", { class: "result-log", text: `${params.level}: ${data}` }));
     }
   }
 
-  #succeed(result, marksChanges) {
-    this.#questions.replaceChildren();
-    this.#status.textContent = "";
-    const parts = partsOf(this.#method, result);
+  async #succeed(result, marksChanges) {
+    const parts = partsOf(methodOf(this.#entry), result);
     const text = JSON.stringify([parts, result.structuredContent]);
+    this.#result = result;
     // What changed stays marked until something changes again.
     if (text === this.#lastResult) return;
     const previous = marksChanges ? this.#previous : undefined;
     const isRepeated = result.description === this.#entry.listing.description;
-    const shown = isRepeated ? { ...result, description: undefined } : result;
-    const logs = this.#isRunByHand ? Array.from(this.#output.children) : [];
-    this.#shown = { result: shown, previous };
-    this.#shown.element = this.#resultElement();
-    this.#output.replaceChildren(...logs, this.#shown.element);
+    await this.#tabs.show(isRepeated ? { ...result, description: undefined } : result, previous, this.#tabs.logs);
     this.#previous = parts;
     this.#lastResult = this.#isRunByHand ? undefined : text;
   }
 
   #fail(message) {
-    this.#questions.replaceChildren();
-    this.#status.textContent = "";
     this.#lastResult = undefined;
-    this.#output.replaceChildren(element("p", { class: "error-text", role: "alert", text: message }));
+    this.#result = undefined;
+    this.#tabs.fail(message);
   }
 
   #wait(message) {
-    this.#running = undefined;
+    this.#call = undefined;
     this.#lastResult = undefined;
-    this.#status.textContent = message;
-    this.#output.replaceChildren();
+    this.#tabs.status = "";
+    this.#tabs.wait(message);
+  }
+
+  /** Evaluates an expression on what the steps of the last call left. */
+  #try(expression) {
+    const rows = (this.#call?.trace ?? []).filter(({ kind, depth, id }) => kind === "step" && depth === 0 && id);
+    const steps = Object.fromEntries(rows.map(({ id, value }) => [id, value]));
+    return this.#api.request("try", { tool: this.#entry.id, arguments: this.#values, steps, result: rows.at(-1)?.value, ...expression });
   }
 
   close() {
     clearTimeout(this.#timer);
-    this.#running?.abort();
-    this.#running = undefined;
+    this.#call?.cancel();
+    this.#call = undefined;
     this.#place.replaceChildren();
   }
-}
-
-/** The URI of a template (RFC 6570) with these values, in the forms that folio has. */
-export function expandTemplate(template, values) {
-  return template.replace(/\{([+#./;?&]?)([^}]*)\}/g, (_, operator, list) => {
-    const rows = list.split(",").map((name) => name.replace(/(\*|:\d+)$/, ""));
-    const given = rows.filter((name) => values[name] !== undefined && values[name] !== "");
-    const raw = operator === "+" || operator === "#";
-    const escape = (value) => (raw ? encodeURI(value) : encodeURIComponent(value));
-    const named = operator === "?" || operator === "&" || operator === ";";
-    const parts = given.map((name) => (named ? `${name}=${escape(values[name])}` : escape(values[name])));
-    if (parts.length === 0) return "";
-    const separator = { "?": "&", "&": "&", ";": ";", ".": ".", "/": "/" }[operator] ?? ",";
-    return (operator === "+" ? "" : operator) + parts.join(separator);
-  });
-}
-
-/** The headers that repeat arguments, where a tool's schema wants them. */
-function parameterHeaders(schema, values) {
-  const headers = {};
-  for (const [name, field] of Object.entries(schema?.properties ?? {})) {
-    const header = field?.["x-mcp-header"];
-    if (header && values[name] !== undefined) headers[`Mcp-Param-${header}`] = headerValue(String(values[name]));
-  }
-  return headers;
 }

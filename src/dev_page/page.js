@@ -1,87 +1,174 @@
-// The page of `folio dev`: the lists, the entry that is chosen, and what happens beside it.
+// The page of `folio dev`: the entries, the one that is chosen, and what happens beside it.
 
-import { clearLog, logEvent } from "/call_log.js";
+import { CallList } from "/call_list.js";
+import { CommandPalette } from "/command_palette.js";
+import { Drawers } from "/drawers.js";
 import { element } from "/elements.js";
+import { emptyView, goneView } from "/empty_view.js";
+import { EntryTree } from "/entry_tree.js";
 import { EntryView } from "/entry_view.js";
-import { readEvents } from "/events.js";
 import { McpClient } from "/mcp_client.js";
-import { setUpProblems, showProblems } from "/problems.js";
+import { PageApi } from "/page_api.js";
+import { readEvents, withChanges } from "/page_events.js";
+import { ProblemList } from "/problem_list.js";
+import { keep, kept } from "/storage.js";
+import { TestsView } from "/tests_view.js";
+import { followNextRun, takeToken } from "/token.js";
+import { KINDS } from "/tree_model.js";
 import { ViewOptions } from "/view_options.js";
-
-const TOKEN_KEY = "token";
-
-/** The token from the address, which is then taken off it, or of this tab before it was loaded again. */
-function takeToken() {
-  const fromAddress = location.hash.slice(1);
-  if (/^[0-9a-f]{48}$/.test(fromAddress)) {
-    sessionStorage.setItem(TOKEN_KEY, fromAddress);
-    history.replaceState(null, "", location.pathname);
-  }
-  return sessionStorage.getItem(TOKEN_KEY);
-}
-
-/** How many entries of a kind are listed at a time; the filter finds the others. */
-const MAX_LISTED = 500;
-
-const KINDS = [
-  { kind: "prompt", title: "Prompts", method: "prompts/list", key: "prompts", id: (one) => one.name },
-  { kind: "resource", title: "Resources", method: "resources/list", key: "resources", id: (one) => one.uri },
-  { kind: "template", title: "Resource templates", method: "resources/templates/list", key: "resourceTemplates", id: (one) => one.uriTemplate },
-  { kind: "tool", title: "Tools", method: "tools/list", key: "tools", id: (one) => one.name },
-];
-
-/** The schemas that are known, with those that changed. */
-function withChanges(known, changes) {
-  const apply = (kind) => {
-    const all = { ...(changes.whole ? {} : known?.[kind]), ...changes[kind].changed };
-    for (const name of changes[kind].gone) delete all[name];
-    return all;
-  };
-  return { prompts: apply("prompts"), templates: apply("templates") };
-}
 
 class Page {
   #client;
+  #api;
   #entries = [];
-  #chosen = sessionStorage.getItem("chosen");
+  #places = {};
+  #schemas = { prompts: {}, templates: {} };
+  #edited = new Set();
+  #broken = new Set();
+  #digest;
+  #chosen = kept("chosen");
   #view;
-  #schemas;
-  #options = new ViewOptions(() => this.#view?.redraw());
-  #buttons = new Map();
+  #gaps = [];
   #refreshing = Promise.resolve();
   #isGone = false;
+  #options = new ViewOptions((name) => this.#optionChanged(name));
+  #tree = new EntryTree({ onChoose: (entry) => this.#choose(entry), marksOf: (key) => this.#marksOf(key) });
+  #calls = new CallList({ onOpenEntry: (key) => this.#go(key) });
+  #problems;
+  #tests;
+  #drawers;
+  #place = document.getElementById("entry");
+  #palette = new CommandPalette(() => this.#commands());
 
   constructor(token) {
     this.#client = new McpClient(token);
-    const filter = document.getElementById("filter");
-    filter.addEventListener("input", () => this.#showList());
-    document.getElementById("entries").addEventListener("keydown", (event) => moveFocus(event));
-    setUpProblems();
-    // It is a state, not a request: a page that connects again has all of it.
-    const handlers = {
-      onEvent: (event) => this.#handle(event),
-      onConnected: () => clearLog(),
-      onLost: (status) => this.#lost(status),
+    this.#api = new PageApi(token);
+    const onOpenEntry = (key) => this.#go(key);
+    const { editorLink } = this.#options;
+    this.#problems = new ProblemList({ editorLink, onOpenEntry, onFix: (problem, how = {}) => this.#api.request("fix", { problem, digest: this.#digest, write: false, ...how }) });
+    this.#tests = new TestsView({ editorLink, onOpenEntry, onRun: (body) => this.#api.request("test/run", body) });
+    const drawers = {
+      calls: { title: "Calls", element: this.#calls.element },
+      problems: { title: "Problems", element: this.#problems.element },
+      tests: { title: "Tests", element: this.#tests.element },
     };
-    readEvents(token, handlers);
+    const editor = element("label", { class: "drawer-editor" }, element("span", { class: "dim", text: "Open in" }), this.#options.editorChoice());
+    this.#drawers = new Drawers(document.getElementById("drawers"), drawers, editor);
+    document.getElementById("entries").append(this.#tree.element);
+    this.#setUpFilter();
+    this.#setUpKeys();
+    // It is a state, not a request: a page that connects again has all of it.
+    readEvents(token, {
+      onEvent: (event) => this.#handle(event),
+      onConnected: () => this.#calls.clear(),
+      onLost: (status) => this.#lost(status),
+    });
+  }
+
+  #setUpFilter() {
+    const filter = document.getElementById("filter");
+    filter.value = kept("filter", "");
+    this.#tree.filter = filter.value;
+    filter.addEventListener("input", () => {
+      this.#tree.filter = filter.value;
+      keep("filter", filter.value);
+    });
+    filter.addEventListener("keydown", (event) => {
+      if (event.key === "ArrowDown") this.#tree.element.focus();
+      else if (event.key === "Enter" && this.#tree.first) this.#choose(this.#tree.first);
+      else if (event.key === "Escape") filter.blur();
+      else return;
+      event.preventDefault();
+    });
+    const toggle = document.getElementById("tree-toggle");
+    toggle.addEventListener("click", () => this.#showTree(toggle.getAttribute("aria-expanded") !== "true"));
+  }
+
+  /** In a narrow window the entries lie over the rest. */
+  #showTree(isOpen) {
+    document.getElementById("tree-toggle").setAttribute("aria-expanded", String(isOpen));
+    document.getElementById("side").classList.toggle("open", isOpen);
+  }
+
+  #setUpKeys() {
+    const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
+    document.getElementById("palette-key").textContent = isMac ? "⌘K" : "Ctrl K";
+    document.getElementById("palette-button").addEventListener("click", () => this.#palette.open());
+    document.getElementById("status").addEventListener("click", () => this.#drawers.toggle("problems"));
+    addEventListener("keydown", (event) => {
+      const hasCommand = event.metaKey || event.ctrlKey;
+      const isTyping = event.target.matches("input, textarea, select") || document.querySelector("dialog[open]");
+      if (hasCommand && event.key.toLowerCase() === "k") this.#palette.open();
+      else if (hasCommand && event.key === "Enter" && !document.querySelector("dialog[open]")) this.#view?.show();
+      else if (isTyping || hasCommand || event.altKey) return;
+      else if (event.key === "/") document.getElementById("filter").select();
+      else if (event.key === "n") this.#view?.walk(1);
+      else if (event.key === "p") this.#view?.walk(-1);
+      else return;
+      event.preventDefault();
+    });
+  }
+
+  #optionChanged(name) {
+    this.#view?.redraw(name);
+    if (name === "editor") {
+      this.#problems.redraw?.();
+      this.#tests.redraw?.();
+    }
   }
 
   #handle(event) {
-    if (event.type !== "state") return logEvent(event);
-    this.#schemas = withChanges(this.#schemas, event.schemas);
-    this.#options.update(event);
-    showProblems(event);
+    switch (event.type) {
+      case "state":
+        return this.#showState(event);
+      case "tests":
+        return this.#showTests(event);
+      case "call":
+        this.#view?.note(event);
+    }
+    this.#calls.add(event);
+    this.#drawers.setCount("calls", String(this.#calls.count));
+  }
+
+  #showState(event) {
+    const { schemas } = event;
+    const [prompts, templates] = ["prompts", "templates"].map((kind) => withChanges(this.#schemas[kind], { whole: schemas.whole, ...schemas[kind] }));
+    this.#schemas = { prompts, templates };
+    this.#places = withChanges(this.#places, event.places ?? { whole: true, changed: {}, gone: [] });
+    this.#edited = new Set(event.edited);
+    this.#broken = new Set(event.problems.filter(({ severity }) => severity === "error").map(({ entry }) => entry));
+    this.#digest = event.digest;
+    Object.assign(this.#options, { clients: event.clients, server: event.server ?? "" });
+    this.#problems.update(event.problems, event.broken);
+    const tone = event.broken ? "error" : event.problems.length ? "warning" : "good";
+    this.#drawers.setCount("problems", event.problems.length ? String(event.problems.length) : "", event.broken ? "bad" : "warn");
     document.getElementById("server-name").textContent = event.server ?? "";
     document.title = event.server ? `${event.server} · folio dev` : "folio dev";
-    const tone = event.broken ? "error" : event.problems.length ? "warning" : "good";
     const served = event.broken && event.server ? "broken, serving the last good version" : "broken";
     showStatus(event.broken ? `${served}: ${event.summary}` : event.summary, tone);
     this.#refresh();
   }
 
+  #showTests(event) {
+    this.#tests.update(event);
+    const { passed, failed } = this.#tests.counts;
+    const words = failed ? `${failed} failed` : passed ? `${passed} passed` : "";
+    this.#drawers.setCount("tests", event.running && !words ? "running…" : words, failed ? "bad" : "good");
+    this.#gaps = event.gaps ?? [];
+    if (this.#view) this.#view.gaps = this.#gaps;
+    this.#tree.redraw();
+  }
+
+  #marksOf(key) {
+    const marks = [];
+    if (this.#broken.has(key)) marks.push("broken");
+    if (this.#tests.statusOf(key) === "failed") marks.push("failed");
+    if (this.#edited.has(key)) marks.push("changed");
+    return marks;
+  }
+
   #lost(status) {
-    if (status === 401) return showStatus("this address is of another run: open the one that folio dev printed", "error");
-    showStatus("the server is away", "error");
+    showStatus(status === 401 ? "this is the page of another run: open the address that folio dev printed" : "the server is away", "error");
   }
 
   /** Lists everything again, and renews what is shown; one after another. */
@@ -91,54 +178,31 @@ class Page {
 
   async #renew() {
     // What is looked at comes first.
-    this.#view?.renew();
+    if (this.#view) this.#view.renew(this.#edited.has(this.#view.entry.key));
     const lists = KINDS.map(async ({ kind, method, key, id }) => {
       const listings = await this.#client.list(method, key);
       return listings.map((listing) => ({ kind, id: id(listing), key: `${kind} ${id(listing)}`, listing }));
     });
     this.#entries = (await Promise.all(lists)).flat();
+    for (const entry of this.#entries) entry.place = this.#places[entry.key];
     this.#options.toolCount = this.#entries.filter(({ kind }) => kind === "tool").length;
+    this.#tree.update(this.#entries, this.#places);
     const known = this.#entries.find((entry) => entry.key === this.#chosen);
-    this.#showList();
     if (known && this.#view) {
-      if (this.#view.update(known, this.#schemas)) this.#view.renew();
+      if (this.#view.update(known, this.#schemas)) this.#view.renew(this.#edited.has(known.key));
     } else if (known || !(this.#view || this.#isGone)) {
       this.#choose(known ?? this.#entries[0]);
     } else {
       this.#isGone = true;
       this.#view?.close();
       this.#view = undefined;
-      document.getElementById("entry").replaceChildren(element("p", { class: "dim", text: "This entry is gone." }));
+      this.#place.replaceChildren(goneView());
     }
   }
 
-  #showList() {
-    const wanted = document.getElementById("filter").value.trim().toLowerCase();
-    const matches = ({ id, listing }) =>
-      [id, listing.title, listing.description].some((text) => text?.toLowerCase().includes(wanted));
-    const focused = document.activeElement?.dataset?.key;
-    this.#buttons.clear();
-    const groups = KINDS.map(({ kind, title }) => {
-      const entries = this.#entries.filter((entry) => entry.kind === kind && matches(entry));
-      return entries.length ? this.#group(title, entries) : undefined;
-    }).filter(Boolean);
-    const none = element("p", { class: "dim", text: this.#entries.length ? "No match." : "No entries." });
-    document.getElementById("entries").replaceChildren(...(groups.length ? groups : [none]));
-    if (focused !== undefined) this.#buttons.get(focused)?.focus();
-  }
-
-  #group(title, entries) {
-    const button = (entry) => {
-      const current = entry.key === this.#chosen ? "true" : undefined;
-      const made = element("button", { type: "button", "aria-current": current, "data-key": entry.key, text: entry.id });
-      made.addEventListener("click", () => this.#choose(entry));
-      this.#buttons.set(entry.key, made);
-      return element("li", {}, made);
-    };
-    const list = element("ul", {}, ...entries.slice(0, MAX_LISTED).map(button));
-    const more = entries.length - MAX_LISTED;
-    const note = more > 0 ? element("p", { class: "dim", text: `${more} more: filter to see them` }) : undefined;
-    return element("div", {}, element("h2", { text: title }), list, note);
+  #go(key) {
+    const entry = this.#entries.find((one) => one.key === key);
+    if (entry) this.#choose(entry);
   }
 
   #choose(entry) {
@@ -146,39 +210,41 @@ class Page {
     this.#view = undefined;
     this.#isGone = false;
     this.#chosen = entry?.key;
-    if (!entry) return document.getElementById("entry").replaceChildren();
-    sessionStorage.setItem("chosen", entry.key);
-    for (const [key, button] of this.#buttons) {
-      if (key === entry.key) button.setAttribute("aria-current", "true");
-      else button.removeAttribute("aria-current");
-    }
-    const context = { client: this.#client, options: this.#options, place: document.getElementById("entry") };
-    this.#view = new EntryView(context, entry, this.#schemas);
-    this.#view.renew();
+    this.#showTree(false);
+    if (!entry) return this.#place.replaceChildren(emptyView());
+    keep("chosen", entry.key);
+    this.#tree.choose(entry.key);
+    this.#view = new EntryView({ client: this.#client, api: this.#api, options: this.#options, place: this.#place }, entry, this.#schemas);
+    this.#view.gaps = this.#gaps;
+    this.#view.renew(false);
   }
-}
 
-/** Arrows go through the list. */
-function moveFocus(event) {
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (!step) return;
-  const buttons = [...document.querySelectorAll("#entries button")];
-  const next = buttons[buttons.indexOf(document.activeElement) + step];
-  if (next) {
-    event.preventDefault();
-    next.focus();
+  /** What the palette offers. */
+  #commands() {
+    const view = this.#view;
+    const own = view ? [
+      { label: "Run", detail: "Ctrl ↵", run: () => view.show() },
+      ...view.actions.map((action) => ({ detail: view.entry.id, ...action })),
+      { label: "Reset the form", detail: view.entry.id, run: () => view.reset() },
+      { label: "Next change", detail: "n", run: () => view.walk(1) },
+    ] : [];
+    const drawers = ["calls", "problems", "tests"].map((name) => ({ label: `Show ${name}`, detail: "drawer", run: () => this.#drawers.open(name) }));
+    const { rendersMarkdown, splitsSource } = this.#options;
+    const choices = [
+      { label: rendersMarkdown ? "Show texts as they are" : "Render Markdown", detail: "view", run: () => this.#options.set("rendersMarkdown", !rendersMarkdown) },
+      { label: splitsSource ? "Hide the source below" : "Show the source below", detail: "view", run: () => this.#options.set("splitsSource", !splitsSource) },
+    ];
+    const entries = this.#entries.map((entry) => ({ label: entry.id, detail: entry.kind, run: () => this.#choose(entry) }));
+    return [...own, ...drawers, ...choices, ...entries];
   }
 }
 
 function showStatus(text, tone) {
-  const status = document.getElementById("status");
-  status.textContent = text;
-  status.className = tone;
+  document.getElementById("status-text").textContent = text;
+  document.getElementById("status").className = `status ${tone}`;
 }
 
-// The address of another run, opened in the same tab.
-addEventListener("hashchange", () => location.reload());
-
 const token = takeToken();
+followNextRun();
 if (token) new Page(token);
 else showStatus("open the address that folio dev printed: it holds the token of this page", "error");

@@ -1,6 +1,7 @@
-// How entries are shown: as a client would, Markdown as text or rendered, files in which editor. Kept by the browser.
+// How entries are shown: as which client, texts as Markdown or as they are, places in which editor. Kept by the browser.
 
 import { element } from "/elements.js";
+import { keep, kept } from "/storage.js";
 
 /** The places that editors open. */
 const EDITORS = {
@@ -14,86 +15,60 @@ const EDITORS = {
   TextMate: ({ path, line, column }) => `txmt://open?url=file://${path}&line=${line}&column=${column}`,
 };
 
-const EDITOR_KEY = "editor";
-const CLIENT_KEY = "client";
-const MARKDOWN_KEY = "markdown";
-
-const kept = (key) => {
-  try {
-    return localStorage.getItem(key);
-  } catch {
-    return null;
-  }
-};
-
-function keep(key, value) {
-  try {
-    localStorage.setItem(key, value);
-  } catch {
-    // A browser may keep nothing: the choice holds until the page is closed.
-  }
-}
-
 export class ViewOptions {
-  #clients = [];
-  #client = kept(CLIENT_KEY) ?? "";
-  #onChange;
+  /** The clients that the server knows. */
+  clients = [];
   /** The name of the server. */
   server = "";
   /** How many tools it has. */
   toolCount = 0;
-  rendersMarkdown = kept(MARKDOWN_KEY) === "yes";
+  #values = kept("options", {});
+  #onChange;
 
   constructor(onChange) {
     this.#onChange = onChange;
-    const markdown = document.getElementById("renders-markdown");
-    markdown.checked = this.rendersMarkdown;
-    markdown.addEventListener("change", () => {
-      this.rendersMarkdown = markdown.checked;
-      keep(MARKDOWN_KEY, markdown.checked ? "yes" : "no");
-      onChange();
-    });
-    const client = document.getElementById("client");
-    client.addEventListener("change", () => {
-      this.#client = client.value;
-      keep(CLIENT_KEY, client.value);
-      onChange();
-    });
   }
 
-  /** What is known of the client that is chosen, if any is. */
+  /** The client as which entries are shown. */
   get client() {
-    return this.#clients.find(({ name }) => name === this.#client);
+    return this.clients.find(({ name }) => name === this.#values.client) ?? this.clients[0];
   }
 
-  /** The server and the clients that the events tell of. */
-  update({ server, clients }) {
-    const isSame = this.server === (server ?? "") && JSON.stringify(clients) === JSON.stringify(this.#clients);
-    if (isSame) return;
-    this.server = server ?? "";
-    this.#clients = clients;
-    const choice = document.getElementById("client");
-    const options = clients.map(({ name }) => element("option", { value: name, text: name }));
-    choice.replaceChildren(element("option", { value: "", text: "the server sends it" }), ...options);
-    choice.value = this.client?.name ?? "";
-    this.#onChange();
+  get rendersMarkdown() {
+    return this.#values.rendersMarkdown ?? true;
   }
-}
 
-/** Offers the editors, and tells when another is chosen. */
-export function offerEditors(onChange) {
-  const choice = document.getElementById("editor");
-  choice.replaceChildren(...Object.keys(EDITORS).map((name) => element("option", { value: name, text: name })));
-  const known = kept(EDITOR_KEY);
-  if (known in EDITORS) choice.value = known;
-  choice.addEventListener("change", () => {
-    keep(EDITOR_KEY, choice.value);
-    onChange();
-  });
-}
+  /** Whether the source stands below other views. */
+  get splitsSource() {
+    return this.#values.splitsSource ?? true;
+  }
 
-/** The address by which the chosen editor opens a place. */
-export function editorLink({ path, line, column }) {
-  const escaped = path.split("/").map(encodeURIComponent).join("/");
-  return EDITORS[document.getElementById("editor").value]({ path: escaped, line, column });
+  get editor() {
+    return this.#values.editor in EDITORS ? this.#values.editor : Object.keys(EDITORS)[0];
+  }
+
+  get tab() {
+    return this.#values.tab ?? "rendered";
+  }
+
+  set(name, value) {
+    this.#values = { ...this.#values, [name]: value };
+    keep("options", this.#values);
+    this.#onChange(name);
+  }
+
+  /** The choice of the editor. */
+  editorChoice() {
+    const options = Object.keys(EDITORS).map((name) => element("option", { value: name, text: name }));
+    const choice = element("select", { "aria-label": "Open places in" }, ...options);
+    choice.value = this.editor;
+    choice.addEventListener("change", () => this.set("editor", choice.value));
+    return choice;
+  }
+
+  /** The address by which the chosen editor opens a place. */
+  editorLink = ({ path, line = 1, column = 1 }) => {
+    const escaped = path.split("/").map(encodeURIComponent).join("/");
+    return EDITORS[this.editor]({ path: escaped, line, column });
+  };
 }

@@ -1,460 +1,406 @@
-// The page of `folio dev` in a real browser: an edit is previewed, forms, questions, problems, two tabs, hostile values,
-// and no request elsewhere. Makes the picture of it in docs/.
+// The page of `folio dev` in a real browser: forms, results, steps, tests, questions, problems, restarts, thousands of
+// entries, hostile values, and no request elsewhere. Makes the pictures of it.
 //
-//     dev_page.mjs FOLIO MODULES [PICTURE]
+//     dev_page.mjs FOLIO MODULES [PICTURES]
 //
-// MODULES is the folder with `node_modules`; CHROMIUM names the browser.
+// MODULES is the folder with `node_modules`, PICTURES the folder for pictures; CHROMIUM names the browser.
 
-import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { createInterface } from "node:readline";
-import { setTimeout as delay } from "node:timers/promises";
+import { dirname, join } from "node:path";
 
-const [binary, modules, picture] = process.argv.slice(2);
-const load = createRequire(join(resolve(modules), "/"));
-const { chromium } = load("playwright-core");
-const axe = readFileSync(load.resolve("axe-core"), "utf8");
-const SOON = 20_000;
+import { FILES, HELLO, HOSTILE, hostileManifest, large } from "./dev_page_fixtures.mjs";
+import { takePictures } from "./dev_page_pictures.mjs";
+import {
+  accessible, check, choose, chromium, closeDrawer, drawer, field, form, gone, isWide, open, openDrawer, pictures, result, row, runs, save, shows,
+  start, until, view, watch,
+} from "./dev_page_server.mjs";
 
-function check(what, holds, saw) {
-  const text = typeof saw === "string" ? saw : JSON.stringify(saw);
-  console.log(`  ${holds ? "ok  " : "FAIL"} ${what}${holds ? "" : `: ${text}`}`);
-  if (!holds) throw new Error(what);
-}
+/** How soon an edit must be seen. */
+const PREVIEW_MS = 300;
+const RELOADS = 1000;
 
-const HELLO = `folio: 1
-server: { name: desk }
-prompts:
-  greet:
-    description: Greet somebody, with a style that fits
-    arguments:
-      who: { description: Whom to greet, required: true, complete: [Ada, Alan] }
-      style: { description: How, enum: [warm, formal, brief], default: warm }
-      times: { type: integer, minimum: 1, description: How often }
-    messages:
-      - user: "Say a {{style}} hello to {{who}}{{#if times}} {{times}} times{{/if}}."
-      - assistant: "# Certainly"
-  report:
-    description: Much Markdown
-    arguments: { item: { default: first } }
-    text: |
-      # Findings
-
-      1. the **{{item}}**
-      2. a \`code\` and [a page](https://example.com/a)
-
-      | name | size |
-      |------|-----:|
-      | one  | 1    |
-
-      > said *so*
-
-      ~~~
-      # no heading
-      ~~~
-
-      ![a picture](https://elsewhere.invalid/p.png) [no page](javascript:globalThis.pwned=5) <b>bold</b>
-resources:
-  policy: { uri: "docs://policy", mimeType: text/markdown, text: "# Policy\\n\\nBe kind." }
-  dot:
-    uri: "docs://dot"
-    mimeType: image/png
-    blob: iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGD4DwABBAEAX+XDSwAAAABJRU5ErkJggg==
-  page: { uri: "docs://page/{name}", description: A page, text: "Page {{name}}" }
-tools:
-  count:
-    description: Count something
-    arguments:
-      what: { type: array, items: { type: string }, required: true }
-      deep: { type: boolean, default: false }
-      limit: { type: number }
-    outputSchema: { type: object }
-    result: { structuredContent: { what: "{{{json what}}}", limits: [1, 2], deep: "{{deep}}", limit: "{{limit}}" } }
-  sizes:
-    description: A list of records
-    result: { structuredContent: { total: 2, files: [{ name: a.md, size: 1 }, { name: b.md, size: 2, tags: [x] }] } }
-  confirm:
-    description: Ask before anything is done
-    run:
-      - id: asked
-        ask: { sure: { elicit: { message: "Really do it?", schema: { yes: { type: boolean, title: Yes, required: true }, why: { title: Why } } } } }
-    result: { text: "{{#if steps.asked.sure.yes}}Done, {{steps.asked.sure.why}}.{{/if}}" }
-  slow:
-    description: Tells how far it is
-    run:
-      - progress: { progress: 1, total: 3, message: one of three }
-      - exec: [sleep, "1.5"]
-    result: { text: finished }
-`;
-
-/** What would run, load or lead astray, if any of it became markup or an address. */
-const HOSTILE = [
-  "<img src=x onerror=globalThis.pwned=1>",
-  "<script>globalThis.pwned=2</script>",
-  "<svg onload=globalThis.pwned=3>",
-  "[a](javascript:globalThis.pwned=4)",
-  "\"><iframe src=https://elsewhere.invalid/></iframe>",
-  "<style>@import 'https://elsewhere.invalid/x.css'</style>",
-  "&lt;b&gt; \u202egnp.exe",
-  "![x](https://elsewhere.invalid/x.png) <https://elsewhere.invalid> [b](data:text/html,x) [c](JaVaScRiPt:0)",
-];
-
-const hostileManifest = () => {
-  const quoted = HOSTILE.map((text) => JSON.stringify(text));
-  const all = JSON.stringify(HOSTILE.join("\n"));
-  return `folio: 1
-server: { name: desk, title: ${quoted[0]} }
-prompts:
-  hostile:
-    title: ${quoted[1]}
-    description: ${all}
-    arguments: { x: { title: ${quoted[0]}, description: ${all}, default: ${quoted[2]}, enum: [${quoted.join(", ")}] } }
-    text: ${JSON.stringify(`${HOSTILE.join("\n")}\n{{x}}`)}
-resources:
-  one: { uri: "hostile://one", name: ${quoted[0]}, title: ${quoted[4]}, mimeType: text/html, text: ${all} }
-  picture: { uri: "hostile://picture", mimeType: image/svg+xml, blob: ${Buffer.from(HOSTILE[2]).toString("base64")} }
-tools:
-  hostile-tool:
-    description: ${all}
-    arguments: { y: { description: ${all}, examples: [${quoted[0]}] } }
-    run:
-      - id: asked
-        ask: { q: { elicit: { message: ${all}, schema: { z: { title: ${quoted[0]}, description: ${all} } } } } }
-    result:
-      text: ${JSON.stringify(`${HOSTILE.join("\n")} {{steps.asked.q.z}} {{y}}`)}
-      structuredContent: { rows: [{ ${quoted[0]}: ${quoted[1]}, ${quoted[2]}: [${quoted[3]}] }] }
-`;
-};
-
-/** A server on pipes with its page, and what it said on stderr. */
-async function start(folder) {
-  const child = spawn(binary, ["dev", folder, "--open"], { env: { ...process.env, BROWSER: "" }, stdio: ["pipe", "pipe", "pipe"] });
-  const lines = [];
-  createInterface({ input: child.stderr }).on("line", (line) => lines.push(line));
-  const answers = [];
-  createInterface({ input: child.stdout }).on("line", (line) => answers.push(JSON.parse(line)));
-  const end = Date.now() + SOON;
-  const page = () => lines.find((line) => line.startsWith("page: "));
-  while (!page() && Date.now() < end) await delay(10);
-  if (!page()) throw new Error(`no page:\n${lines.join("\n")}`);
-  return { child, lines, answers, address: page().slice(6) };
-}
-
-/** A tab, and everything in it that must not be. */
-async function open(context, address) {
-  const tab = await context.newPage();
-  const origin = new URL(address).origin;
-  const faults = [];
-  tab.on("console", (message) => ["error", "warning"].includes(message.type()) && faults.push(message.text()));
-  tab.on("pageerror", (error) => faults.push(String(error)));
-  tab.on("request", (request) => {
-    const { protocol, origin: to } = new URL(request.url());
-    if (protocol !== "data:" && to !== origin) faults.push(`request to ${request.url()}`);
-  });
-  tab.on("dialog", (dialog) => (faults.push(dialog.message()), dialog.dismiss()));
-  await tab.goto(address);
-  return { tab, faults };
-}
-
-/** Writes beside and renames, as editors do. */
-function save(folder, text) {
-  writeFileSync(join(folder, "folio.yaml~"), text);
-  renameSync(join(folder, "folio.yaml~"), join(folder, "folio.yaml"));
-}
-
-const exactly = (text, more = "") => new RegExp(`^${text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}${more}$`);
-const entry = (tab, name) => tab.locator("#entries button", { hasText: exactly(name) });
-/** A field by its label, which has a star where it is required. */
-const field = (place, name) => place.getByLabel(exactly(name, "( \\*)?"));
-const result = (tab) => tab.getByRole("region", { name: "Result" });
-const shows = (place, text) => place.filter({ hasText: text }).first().waitFor({ timeout: SOON });
-const gone = (place) => place.waitFor({ state: "detached", timeout: SOON });
-
-async function accessible(tab, what) {
-  // The page's policy forbids scripts of its own; the browser's debugger may run one.
-  const found = await tab.evaluate(`${axe}; axe.run(document, { resultTypes: ["violations"] })`);
-  check(`axe finds nothing in ${what}`, found.violations.length === 0,
-    found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).slice(0, 3).join(" ")}`));
-}
-
+/** An edit is previewed at once, and what it changed is marked. */
 async function editing({ tab }, folder) {
-  await entry(tab, "greet").click();
+  await choose(tab, "greet");
   await tab.getByText("who is required").waitFor();
-  await field(tab, "who").fill("Ada");
+  check("nothing is a mistake before it is touched", (await form(tab).locator("[aria-invalid=true]").count()) === 0);
+  await field(form(tab), "who").fill("Ada");
   await shows(result(tab), "Say a warm hello to Ada.");
-  check("a form has choices", (await field(tab, "style").locator("option").allTextContents()).includes("formal"));
-  await field(tab, "style").selectOption({ label: "formal" });
+  await form(tab).getByRole("radio", { name: "formal" }).check();
   await shows(result(tab), "Say a formal hello to Ada.");
-  check("a number is a number's field", (await field(tab, "times").getAttribute("type")) === "number");
-  check("Markdown is shown as text", (await result(tab).locator("pre", { hasText: "# Certainly" }).count()) === 1);
-  check("an argument is marked as required", (await field(tab, "who").getAttribute("aria-required")) === "true");
-  const began = Date.now();
-  save(folder, HELLO.replace("hello to", "good morning to"));
-  await shows(result(tab), "Say a formal good morning to Ada.");
-  console.log(`       from the save to the preview: ${Date.now() - began} ms`);
-  check("what changed is marked", (await result(tab).locator("mark").textContent()).includes("good morning"));
-  if (picture) {
-    await tab.setViewportSize({ width: 1000, height: 500 });
-    await tab.screenshot({ path: picture });
-    check("the picture is small", statSync(picture).size < 150_000, statSync(picture).size);
-    await tab.setViewportSize({ width: 1280, height: 720 });
+  check("a number is a number's field", (await field(form(tab), "times").getAttribute("type")) === "number");
+  check("an argument is marked as required", (await field(form(tab), "who").getAttribute("aria-required")) === "true");
+  await result(tab).getByRole("heading", { name: "Certainly" }).waitFor();
+  const times = [];
+  for (const words of ["good morning", "good day", "good evening", "good night", "greetings"]) {
+    const began = Date.now();
+    save(folder, HELLO.replace("hello to", `${words} to`));
+    await shows(result(tab), `Say a formal ${words} to Ada.`);
+    times.push(Date.now() - began);
   }
-  await field(tab, "who").fill("A");
-  await tab.getByRole("group", { name: "Suggestions for who" }).getByRole("button", { name: "Alan" }).click();
-  await shows(result(tab), "good morning to Alan");
+  console.log(`       from the save to the preview: ${times.join(", ")} ms`);
+  check("an edit is seen at once", Math.min(...times) < PREVIEW_MS, times);
+  check("what changed is marked", (await result(tab).locator(".changed").first().textContent()).includes("greetings"));
+  await row(tab, "greet").locator(".tree-mark.changed").waitFor();
+  await shows(result(tab).locator(".source-line.added"), "greetings");
+  await tab.locator("main").focus();
+  await tab.keyboard.press("n");
+  await result(tab).locator(".current-change").waitFor();
+  await field(form(tab), "who").fill("A");
+  await tab.getByRole("option", { name: "Alan" }).click();
+  await shows(result(tab), "greetings to Alan");
   await tab.reload();
-  await shows(result(tab), "good morning to Alan");
-  check("what was typed is no change", (await result(tab).locator("mark").count()) === 0);
+  await shows(result(tab), "greetings to Alan");
+  check("what was typed is no change", (await result(tab).locator(".changed").count()) === 0);
   check("the token left the address", !tab.url().includes("#"), tab.url());
+  await form(tab).getByRole("button", { name: "Reset" }).click();
+  await tab.getByText("who is required").waitFor();
+  await field(form(tab), "who").fill("Ada");
+  save(folder, HELLO);
+  await shows(result(tab), "a warm hello to Ada");
 }
 
+/** Entries of each kind, and what they give. */
 async function entries({ tab }) {
-  await entry(tab, "docs://policy").click();
+  await choose(tab, "docs://policy");
   await shows(result(tab), "Be kind.");
-  await entry(tab, "docs://dot").click();
+  await choose(tab, "docs://data");
+  await shows(result(tab), "deep");
+  await choose(tab, "docs://dot");
   await result(tab).locator("img[src^='data:image/png']").waitFor();
-  await entry(tab, "docs://page/{name}").click();
-  await field(tab, "name").fill("one two");
+  await choose(tab, "docs://page/{name}");
+  await field(form(tab), "name").fill("one two");
   await shows(result(tab), "Page one two");
-  await tab.getByLabel("Filter").fill("count");
-  await gone(entry(tab, "greet"));
-  await entry(tab, "count").focus();
-  await tab.keyboard.press("Enter");
-  await field(tab, "what").fill('["a", "b"]');
+  await choose(tab, "count");
+  await field(form(tab), "what 1").fill("apples");
   check("a tool does not run by itself", (await result(tab).locator(".message").count()) === 0);
-  await tab.getByRole("button", { name: "Run" }).click();
-  await result(tab).getByText("Structured result").waitFor();
-  await shows(result(tab).locator(".tree"), "limits");
+  await tab.keyboard.press("Control+Enter");
+  await shows(result(tab).locator(".body"), "apples");
   check("what is no list of records is no table", (await result(tab).locator("table").count()) === 0);
-  await tab.getByLabel("Filter").fill("sizes");
-  await entry(tab, "sizes").click();
-  await tab.getByRole("button", { name: "Run" }).click();
+  await choose(tab, "sizes");
+  await runs(tab);
   const table = result(tab).getByRole("table", { name: "files" });
   await table.waitFor();
   check("columns are those of all records", (await table.locator("th").allTextContents()).join() === "name,size,tags");
-  check("a record is a row", (await table.locator("tbody tr").nth(1).locator("td").nth(1).textContent()) === "2");
-  await result(tab).getByText("As a tree").click();
-  await shows(result(tab).locator(".tree"), "total");
+  const sizes = () => table.locator("tbody tr td:nth-child(2)").allTextContents();
+  check("records are rows", (await sizes()).join() === "10,2,30", await sizes());
+  await table.getByRole("button", { name: "size" }).click();
+  check("rows are sorted as numbers", (await sizes()).join() === "2,10,30", await sizes());
   await accessible(tab, "a table");
-  await tab.getByLabel("Filter").fill("count");
-  await entry(tab, "count").click();
-  await field(tab, "what").fill("[");
-  await tab.getByRole("button", { name: "Run" }).click();
-  await shows(result(tab), "not JSON");
-  await tab.getByLabel("Filter").fill("");
 }
 
-/** Markdown is rendered where that is wanted, and what changed in it is marked. */
+/** Markdown is rendered, or shown as it is written. */
 async function markdown({ tab }, folder) {
-  await entry(tab, "report").click();
-  await shows(result(tab).locator("pre"), "# Findings");
-  await tab.getByLabel("Render Markdown").check();
+  await choose(tab, "report");
   const rendered = result(tab).locator(".markdown");
   await rendered.getByRole("heading", { name: "Findings" }).waitFor();
-  const texts = async (selector) => (await rendered.locator(selector).allTextContents()).join("|");
+  const texts = async (selector) => (await rendered.locator(selector).allTextContents()).map((text) => text.trim()).join("|");
   check("a list is a list", (await texts("ol > li")) === "the first|a code and a page", await texts("ol > li"));
-  check("letters are strong or code", (await texts("strong, em, code")) === "first|code|so", await texts("strong, em, code"));
+  check("letters are strong or code", (await texts("strong, em")) === "first|so", await texts("strong, em"));
   check("a table is a table", (await texts("th, td")) === "name|size|one|1", await texts("th, td"));
   check("a fence is no Markdown", (await texts("pre")) === "# no heading", await texts("pre"));
   check("links lead to the web alone", (await texts("a")) === "a page", await texts("a"));
-  check("markup is text, and pictures are named", (await texts("p")).includes("[picture: a picture] [no page](javascript:globalThis.pwned=5) <b>bold</b>"), await texts("p"));
+  check("markup is text, and pictures are named", (await rendered.textContent()).includes("[picture: a picture]"), await rendered.textContent());
+  check("markup is text", (await rendered.textContent()).includes("<b>bold</b>"), await rendered.textContent());
   check("no picture is loaded", (await result(tab).locator("img").count()) === 0);
-  await field(tab, "item").fill("second");
+  await field(form(tab), "item").fill("second");
   await shows(rendered, "the second");
   check("what is typed is not marked", (await rendered.locator(".changed").count()) === 0);
   save(folder, HELLO.replace("said *so*", "said *nothing*"));
   await shows(rendered.locator(".changed"), "said nothing");
   check("the changed block alone is marked", (await texts(".changed")) === "said nothing", await texts(".changed"));
   await accessible(tab, "rendered Markdown");
+  await result(tab).getByRole("button", { name: "Markdown" }).click();
+  await shows(result(tab).locator("pre.text"), "# Findings");
   await tab.reload();
-  await shows(rendered, "the second");
-  check("the choice is kept", await tab.getByLabel("Render Markdown").isChecked());
-  await tab.getByLabel("Render Markdown").uncheck();
-  await shows(result(tab).locator("pre"), "# Findings");
+  await shows(result(tab).locator("pre.text"), "# Findings");
+  await result(tab).getByRole("button", { name: "Markdown" }).click();
+  await rendered.getByRole("heading", { name: "Findings" }).waitFor();
 }
 
-/** Texts on which a pattern with two repetitions side by side would take minutes, or a list of children is too long. */
-async function longTexts({ tab }) {
-  const paragraphs = (text) => `${text.repeat(18_000 / text.length)}\n\n`.repeat(10);
-  const runs = {
-    "a heading": `# a${" ".repeat(190_000)}x`, "a fence": `~~~${" ".repeat(190_000)}\``, "a long fence": `${"~".repeat(190_000)}\``,
-    "fences and lines": `${"\`".repeat(95_000)}\n${"a\n".repeat(45_000)}`, "a table": `|a|\n${" ".repeat(190_000)}x`,
-    "a row of a table": `|a|\n-${" ".repeat(190_000)}x`, "addresses of links": `[a](${"x".repeat(18_000)}\n\n`.repeat(10),
-    pictures: paragraphs("!["), addresses: paragraphs("<http://"), "a list": "-\n".repeat(95_000), "cells": `|a|\n|-|\n${"|".repeat(95_000)}`,
-  };
-  for (const [what, text] of Object.entries(runs)) {
-    const took = await tab.evaluate(async (text) => {
-      const { markdownView } = await import("/markdown_view.js");
-      const began = performance.now();
-      markdownView(text, "x");
-      return performance.now() - began;
-    }, text);
-    check(`${what} of 190 kB is rendered in time`, took < 5000, `${took} ms`);
-  }
+/** What each step left, the expression that reads it, and one that is tried. */
+async function steps({ tab }) {
+  await choose(tab, "release");
+  await runs(tab);
+  await shows(form(tab), /required/);
+  check("a mistake is at its field", (await field(form(tab), "version").getAttribute("aria-invalid")) === "true");
+  await field(form(tab), "version").fill("2.0");
+  await runs(tab);
+  await shows(result(tab), "Release 2.0: Mend the list");
+  await view(tab, "Steps").click();
+  const panel = tab.locator(".result-panel");
+  await shows(panel, "publish");
+  await shows(panel, "Mend the list");
+  check("a secret is in no step", !(await panel.textContent()).includes("correct-horse-battery"));
+  await panel.getByText('"Release 2.0"').first().click();
+  await shows(panel, "{{steps.draft.title}}");
+  await accessible(tab, "steps");
+  const tried = panel.getByRole("textbox").last();
+  await tried.fill("{{steps.draft.first}}!");
+  await shows(panel, "Mend the list!");
+  await tried.fill("{{steps.draft.first");
+  await shows(panel.locator("[class*=error]"), /\S/);
+  await choose(tab, "fails");
+  await runs(tab);
+  await shows(panel, "failed");
+  await view(tab, "Rendered").click();
+}
+
+/** What went over the wire, in the newest version and in an older one. */
+async function wire({ tab }) {
+  await choose(tab, "greet");
+  await field(form(tab), "who").fill("Ada");
+  await shows(result(tab), "Ada");
+  await view(tab, "Wire").click();
+  const panel = tab.locator(".result-panel");
+  await shows(panel, "prompts/get");
+  await panel.getByRole("combobox").selectOption("2025-06-18");
+  await panel.getByRole("button", { name: /Send/ }).click();
+  await shows(panel, "initialize");
+  await accessible(tab, "the wire");
+  await view(tab, "Source").click();
+  await shows(panel, "Say a {{style}} hello");
+  check("the source is there once", (await result(tab).locator(".source").count()) === 1);
+  await accessible(tab, "the source");
+  await view(tab, "Rendered").click();
 }
 
 /** An entry as clients show it. */
 async function clients({ tab }) {
-  const choice = tab.getByLabel("Show as");
-  await entry(tab, "greet").click();
-  await shows(result(tab), "to Alan");
+  await choose(tab, "greet");
+  await shows(result(tab), "to Ada");
+  await view(tab, "As a client").click();
+  const panel = tab.locator(".result-panel");
+  const choice = panel.getByLabel("Show as");
   await choice.selectOption("claude-code");
-  await shows(tab.locator("#entry .notes"), "/mcp__desk__greet");
+  await shows(panel, "/mcp__desk__greet");
   await choice.selectOption("gemini");
-  await shows(tab.locator("#entry .notes"), "in gemini: /greet");
-  await shows(result(tab), "2 messages: the first message alone is sent");
-  check("what a client leaves out is not there", (await result(tab).locator(".message").count()) === 1);
+  await shows(panel, "in gemini: /greet");
+  await shows(panel, "2 messages: the first message alone is sent");
+  await until("what a client leaves out is not there", async () => (await panel.locator(".message").count()) === 1);
   await accessible(tab, "a client's view");
   await choice.selectOption("codex");
-  await shows(tab.locator("#entry .notes"), "codex does not show it");
-  await shows(tab.locator("#entry .notes"), "prompts are not shown");
-  await shows(tab.locator("#entry .notes"), "its model gets it by the tool `get-prompt`");
-  check("a prompt is not in codex", (await result(tab).locator(".message").count()) === 0);
-  await entry(tab, "docs://page/{name}").click();
-  await choice.selectOption("gemini");
-  await shows(tab.locator("#entry .notes"), "gemini does not show it");
-  await entry(tab, "sizes").click();
-  await tab.getByRole("button", { name: "Run" }).click();
-  await result(tab).getByText("Structured result").waitFor();
-  await shows(tab.locator("#entry .notes"), "mcp_desk_sizes");
-  await choice.selectOption("codex");
-  await gone(result(tab).getByText("Structured result"));
-  await choice.selectOption("claude-code");
-  await result(tab).getByText("Structured result").waitFor();
-  check("claude-code takes the structure alone", (await result(tab).locator(".message").count()) === 0);
+  await shows(panel, "codex does not show it");
+  await shows(panel, "its model gets it by the tool `get-prompt`");
+  check("a prompt is not in codex", (await panel.locator(".message").count()) === 0);
   await tab.reload();
-  await shows(tab.locator("#entry .notes"), "mcp__desk__sizes");
-  await choice.selectOption("");
-  await gone(tab.locator("#entry .notes"));
+  await shows(panel, "codex does not show it");
+  await choose(tab, "sizes");
+  await runs(tab);
+  await view(tab, "As a client").click();
+  await choice.selectOption("claude-code");
+  await shows(panel, "mcp__desk__sizes");
+  await panel.getByRole("table", { name: "files" }).waitFor();
+  check("claude-code takes the structure alone", (await panel.locator(".message.role-content").count()) === 0);
+  await view(tab, "Rendered").click();
 }
 
+/** Questions are answered in the place of the result; progress is seen there. */
 async function questions({ tab }) {
-  await entry(tab, "confirm").click();
-  await tab.getByRole("button", { name: "Run" }).click();
-  const form = tab.getByRole("form", { name: "The server asks" });
-  await form.getByText("Really do it?").waitFor();
+  await choose(tab, "confirm");
+  await runs(tab);
+  const question = tab.getByRole("form", { name: "The server asks" });
+  await question.getByText("Really do it?").waitFor();
+  check("it can be declined and cancelled once", (await question.getByRole("button", { name: /Decline|Cancel/ }).count()) === 2);
   await accessible(tab, "a question");
-  await field(form, "Yes").check();
-  await field(form, "Why").fill("for the test");
-  await form.getByRole("button", { name: "Answer" }).click();
+  await field(question, "Yes").check();
+  await field(question, "Why").fill("for the test");
+  await question.getByRole("button", { name: "Answer" }).click();
   await shows(result(tab), "Done, for the test.");
-  await entry(tab, "slow").click();
-  await tab.getByRole("button", { name: "Run" }).click();
+  await runs(tab);
+  await question.getByRole("button", { name: /Same as/ }).click();
+  check("the last answers are offered", (await field(question, "Why").inputValue()) === "for the test");
+  await question.getByRole("button", { name: "Decline" }).click();
+  await shows(result(tab), /declin/i);
+  await choose(tab, "slow");
+  await runs(tab);
   await tab.getByText("one of three").waitFor();
   await tab.getByRole("progressbar").waitFor();
   await shows(result(tab), "finished");
 }
 
+/** Problems lead to their places, and what is certain is mended. */
 async function problems({ tab }, folder, other) {
-  await entry(tab, "greet").click();
-  await shows(result(tab), "Alan");
+  await choose(tab, "greet");
+  await shows(result(tab), "Ada");
   save(folder, HELLO.replace("{{who}}", "{{whom}}"));
-  await tab.locator("#problem-list pre", { hasText: "{{whom}}" }).waitFor();
-  await shows(tab.locator("#problems"), "folio.yaml:");
-  await shows(other.tab.locator("#problem-list"), "whom");
-  const link = tab.locator("#problem-list a");
-  const line = HELLO.split("\n").findIndex((text) => text.includes("{{who}}")) + 1;
-  const place = (await link.first().textContent()).match(/:(\d+):(\d+)$/);
-  check("a problem has its line", Number(place[1]) === line, place);
-  const opens = `${realpathSync(folder)}/folio.yaml:${place[1]}:${place[2]}`;
-  check("a link opens the editor", (await link.first().getAttribute("href")) === `vscode://file${opens}`, await link.first().getAttribute("href"));
-  await tab.getByLabel("Open places in").selectOption("Zed");
-  check("another editor opens it", (await link.first().getAttribute("href")) === `zed://file${opens}`);
-  await tab.reload();
-  await link.first().waitFor();
-  check("the editor is kept", (await link.first().getAttribute("href")).startsWith("zed:"));
-  await accessible(tab, "the problems");
   await shows(tab.locator("#status"), "serving the last good version");
-  await shows(result(tab), "Alan");
+  await row(tab, "greet").locator(".tree-mark.broken").waitFor();
+  await openDrawer(tab, "Problems");
+  await openDrawer(other.tab, "Problems");
+  await shows(other.tab.locator("#drawer-panel"), "whom");
+  const link = drawer(tab).locator("a").first();
+  const line = HELLO.split("\n").findIndex((text) => text.includes("{{who}}")) + 1;
+  const [, lineSeen, column] = (await link.textContent()).match(/:(\d+):(\d+)$/);
+  check("a problem has its line", Number(lineSeen) === line, lineSeen);
+  const opens = `${realpathSync(folder)}/folio.yaml:${lineSeen}:${column}`;
+  check("a link opens the editor", (await link.getAttribute("href")) === `vscode://file${opens}`, await link.getAttribute("href"));
+  await tab.getByLabel("Open places in").selectOption("Zed");
+  check("another editor opens it", (await link.getAttribute("href")) === `zed://file${opens}`);
+  await accessible(tab, "the problems");
+  await shows(result(tab), "Ada");
+  save(folder, HELLO.replace("  report:\n    description", "  report:\n    descripton"));
+  await drawer(tab).getByRole("button", { name: /^Fix/ }).first().click();
+  await shows(drawer(tab), "description");
+  await drawer(tab).getByRole("button", { name: "Apply" }).click();
+  await shows(tab.locator("#status"), "no errors");
+  check("the mend is written", readFileSync(join(folder, "folio.yaml"), "utf8") === HELLO);
   save(folder, HELLO.replace("  greet:", "  welcome: { text: Welcome }\n  greet:"));
-  await tab.locator("#problems").waitFor({ state: "hidden" });
-  await entry(tab, "welcome").waitFor();
-  await entry(other.tab, "welcome").waitFor();
-  await shows(tab.locator("#call-list"), "fixed");
+  await row(tab, "welcome").waitFor();
+  await row(other.tab, "welcome").waitFor();
+  await closeDrawer(other.tab);
+  save(folder, HELLO);
+  await gone(row(tab, "welcome"));
 }
 
-/** The calls of another client are shown, with what was sent and answered. */
+/** Tests run beside, fail where they should, and are written from a call. */
+async function tests({ tab }, folder) {
+  await shows(tab.locator(".drawer-bar"), "2 passed");
+  await openDrawer(tab, "Tests");
+  await shows(drawer(tab), "greets warmly");
+  save(folder, HELLO.replace("a {{style}} hello", "a {{style}} farewell"));
+  await shows(tab.locator(".drawer-bar"), "1 failed");
+  await row(tab, "greet").locator(".tree-mark.failed").waitFor();
+  await drawer(tab).getByText("greets warmly").first().click();
+  await shows(drawer(tab), "a warm farewell to Ada");
+  await accessible(tab, "a failed test");
+  save(folder, HELLO);
+  await shows(tab.locator(".drawer-bar"), "2 passed");
+  await choose(tab, "greet");
+  await field(form(tab), "who").fill("Grace");
+  await shows(result(tab), "Grace");
+  await form(tab).getByRole("button", { name: "Copy…" }).click();
+  await tab.getByRole("menuitem", { name: "Save as test…" }).click();
+  const dialog = tab.getByRole("dialog", { name: "Save as test" });
+  await dialog.getByLabel("Name").fill("greets Grace");
+  await shows(dialog, "greets Grace");
+  await shows(dialog.locator(".save-preview"), "a warm hello to Grace");
+  await accessible(tab, "a test that is about to be written");
+  check("nothing is written before", readFileSync(join(folder, "folio.yaml"), "utf8") === HELLO);
+  await dialog.getByRole("button", { name: "Write" }).click();
+  await shows(tab.locator(".drawer-bar"), "3 passed");
+  check("the test is in the manifest", readFileSync(join(folder, "folio.yaml"), "utf8").includes("greets Grace"));
+  save(folder, HELLO);
+  await shows(tab.locator(".drawer-bar"), "2 passed");
+  await closeDrawer(tab);
+}
+
+/** The calls of another client are shown, with what was sent and answered, and what they did. */
 async function calls({ tab }, server) {
   const client = { name: "another <b>client</b>", version: "7" };
   const say = (message) => server.child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
   say({ id: 1, method: "initialize", params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: client } });
   say({ method: "notifications/initialized" });
   say({ id: 2, method: "prompts/get", params: { name: "greet", arguments: { who: "Grace" } } });
-  const row = tab.locator("#call-list li", { hasText: "another <b>client</b>: prompts/get greet" });
-  await row.locator("summary").first().click();
-  await shows(row, "2025-06-18");
-  await shows(row, "Grace");
+  say({ id: 3, method: "tools/call", params: { name: "release", arguments: { version: "3.1" } } });
+  await openDrawer(tab, "Calls");
+  await drawer(tab).getByRole("searchbox").or(drawer(tab).locator("input")).first().fill("another");
+  await shows(drawer(tab), "another <b>client</b>");
+  await drawer(tab).getByText("release", { exact: true }).first().click();
+  await shows(drawer(tab), "2025-06-18");
+  await shows(drawer(tab), "publish");
+  check("a secret is in no call", !(await drawer(tab).textContent()).includes("correct-horse-battery"));
   check("the call is on stderr", server.lines.some((line) => line.includes("get greet: ok")), server.lines);
   check("stdout is the wire", server.answers.every((message) => message.jsonrpc === "2.0"), server.answers);
-  await accessible(tab, "the log of calls");
+  await accessible(tab, "the list of calls");
+  await drawer(tab).locator("input").first().fill("");
+  await closeDrawer(tab);
 }
 
+/** Without a mouse. */
+async function keyboard({ tab }) {
+  await tab.locator("main").focus();
+  await tab.keyboard.press("/");
+  await tab.keyboard.type("sizs");
+  await tab.keyboard.press("Enter");
+  await shows(form(tab).locator(".entry-title"), "sizes");
+  await tab.getByLabel("Filter").fill("");
+  await tab.keyboard.press("ArrowDown");
+  const active = () => tab.evaluate("document.getElementById(document.activeElement.getAttribute('aria-activedescendant'))?.textContent");
+  await tab.keyboard.press("Home");
+  check("arrows go through the tree", (await active()).includes("Prompts"), await active());
+  await tab.keyboard.press("ArrowLeft");
+  await gone(row(tab, "greet"));
+  await tab.keyboard.press("ArrowRight");
+  await row(tab, "greet").waitFor();
+  await tab.keyboard.press("Control+k");
+  await tab.keyboard.type("policy");
+  await tab.keyboard.press("Enter");
+  await shows(result(tab), "Be kind.");
+  await tab.keyboard.press("Control+k");
+  await tab.keyboard.type("show tests");
+  await accessible(tab, "the palette");
+  await tab.keyboard.press("Enter");
+  await shows(drawer(tab), "greets warmly");
+  await closeDrawer(tab);
+}
+
+/** Nothing of a manifest becomes markup, an address or a script, in any view. */
 async function hostile({ tab }, folder) {
   save(folder, hostileManifest());
-  await entry(tab, "hostile").click();
+  await choose(tab, "hostile");
   await shows(result(tab), HOSTILE[0]);
-  await tab.getByLabel("Render Markdown").check();
-  await shows(result(tab).locator(".markdown"), HOSTILE[3]);
-  await tab.getByLabel("Show as").selectOption("claude-code");
-  await field(tab, HOSTILE[0]).selectOption({ label: HOSTILE[1] });
+  await form(tab).getByRole("combobox").selectOption({ label: HOSTILE[1] });
   await shows(result(tab), HOSTILE[1]);
-  await accessible(tab, "hostile values");
-  await entry(tab, "hostile://one").click();
+  for (const name of ["Source", "Wire", "As a client", "Rendered"]) {
+    await view(tab, name).click();
+    await accessible(tab, `hostile values, ${name}`);
+  }
+  await choose(tab, "hostile://one");
   await shows(result(tab), HOSTILE[4]);
-  await entry(tab, "hostile://picture").click();
+  await choose(tab, "hostile://picture");
   await shows(result(tab), "image/svg+xml");
   check("SVG is no picture here", (await result(tab).locator("img").count()) === 0);
-  await entry(tab, "hostile-tool").click();
-  await field(tab, "y").fill(HOSTILE[0]);
-  await tab.getByRole("button", { name: "Run" }).click();
-  const form = tab.getByRole("form", { name: "The server asks" });
-  await field(form, HOSTILE[0]).fill(HOSTILE[1]);
-  await form.getByRole("button", { name: "Answer" }).click();
+  await choose(tab, "hostile-tool");
+  await field(form(tab), "y").fill(HOSTILE[0]);
+  await runs(tab);
+  const question = tab.getByRole("form", { name: "The server asks" });
+  await field(question, HOSTILE[0]).fill(HOSTILE[1]);
+  await question.getByRole("button", { name: "Answer" }).click();
   await result(tab).getByRole("table", { name: "rows" }).waitFor();
-  await tab.getByLabel("Show as").selectOption("");
-  await shows(result(tab).locator(".markdown"), HOSTILE[3]);
-  await accessible(tab, "hostile results");
+  await view(tab, "Steps").click();
+  await accessible(tab, "hostile steps");
+  for (const title of ["Calls", "Tests"]) {
+    await openDrawer(tab, title);
+    await shows(drawer(tab), title === "Calls" ? "hostile-tool" : HOSTILE[1]);
+    await accessible(tab, `hostile ${title}`);
+  }
   save(folder, hostileManifest().replace("text: ", `nonsense: ${JSON.stringify(HOSTILE[0])}\n    text: `));
-  await shows(tab.locator("#problems"), "nonsense");
-  const links = await tab.locator("#entry a").evaluateAll((all) => all.map((link) => link.getAttribute("href")));
-  check("links lead to the web alone", links.every((href) => href === "https://elsewhere.invalid"), links);
-  for (const tag of ["img", "iframe", "svg", "#layout script", "#layout style", "a[href^='javascript']"]) {
+  await openDrawer(tab, "Problems");
+  await shows(drawer(tab), "nonsense");
+  const links = await tab.locator("a[href^='http']").evaluateAll((all) => all.map((link) => link.getAttribute("href")));
+  check("links lead to the web alone", links.every((href) => href.startsWith("https://elsewhere.invalid")), links);
+  for (const tag of ["img", "iframe", "svg", "#layout script", "#layout style", "a[href^='javascript' i]", "a[href^='data' i]"]) {
     check(`no ${tag}`, (await tab.locator(tag).count()) === 0);
   }
   check("nothing ran", (await tab.evaluate("globalThis.pwned")) === undefined);
+  await closeDrawer(tab);
+  await view(tab, "Rendered").click();
+  save(folder, HELLO);
+  await row(tab, "greet").waitFor();
 }
 
-/** The form, the list and the result without a mouse, in a narrow window, in the dark. */
-async function presentation(browser, address, folder) {
-  const context = await browser.newContext({ viewport: { width: 360, height: 640 }, colorScheme: "dark" });
+/** In a narrow window nothing is lost. */
+async function narrow(browser, address, folder) {
+  const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
   const { tab, faults } = await open(context, address);
-  await entry(tab, "greet").waitFor();
-  await accessible(tab, "a narrow window in the dark");
-  const isWide = () => tab.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth");
-  check("a narrow window does not scroll sideways", !(await isWide()));
-  await entry(tab, "report").click();
-  await tab.getByLabel("Render Markdown").check();
-  await tab.getByLabel("Show as").selectOption("claude-code");
-  await result(tab).locator(".markdown table").waitFor();
-  await accessible(tab, "Markdown in a narrow window in the dark");
-  check("rendered Markdown does not scroll sideways", !(await isWide()));
-  await tab.getByLabel("Render Markdown").uncheck();
-  await entry(tab, "sizes").click();
-  await tab.getByRole("button", { name: "Run" }).press("Enter");
-  await result(tab).getByRole("table", { name: "files" }).waitFor();
-  await accessible(tab, "a table in a narrow window in the dark");
-  check("a table does not scroll sideways", !(await isWide()));
-  await tab.getByLabel("Show as").selectOption("");
-  await entry(tab, "greet").focus();
-  await tab.keyboard.press("ArrowDown");
-  check("arrows go through the list", (await tab.evaluate("document.activeElement.textContent")) !== "greet");
+  await tab.getByRole("button", { name: "Entries" }).click();
+  await row(tab, "greet").click();
+  await field(form(tab), "who").fill("Ada");
+  await shows(result(tab), "hello to Ada");
+  check("a narrow window does not scroll sideways", !(await isWide(tab)));
+  await accessible(tab, "a narrow window");
+  for (const [name, within] of [["report", "Findings"], ["review", "careful colleague"]]) {
+    await tab.getByRole("button", { name: "Entries" }).click();
+    await choose(tab, name);
+    await shows(result(tab), within);
+    check(`${name} does not scroll sideways`, !(await isWide(tab)));
+  }
   const led = await context.newPage();
   writeFileSync(join(folder, "redirect.html"), `<!doctype html><meta http-equiv="refresh" content="0;url=${address}">`);
   await led.goto(`file://${join(folder, "redirect.html")}`);
-  await entry(led, "greet").waitFor();
+  await led.locator("#status.good").waitFor();
   const refused = await context.newPage();
   await refused.goto(new URL("/", address).href);
   await shows(refused.locator("#status"), "it holds the token");
@@ -462,26 +408,113 @@ async function presentation(browser, address, folder) {
   await context.close();
 }
 
+/** After a restart the page comes back as it was, in the tab that was open, too. */
+async function restart(browser, folder, server) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  const { tab } = await open(context, server.address);
+  await choose(tab, "review");
+  await field(form(tab), "path").fill("src/lib.rs");
+  await shows(result(tab), "Review src/lib.rs");
+  await openDrawer(tab, "Tests");
+  await server.stop();
+  await shows(tab.locator("#status"), "away");
+  const next = await start(folder);
+  check("the page is where it was", new URL(next.address).origin === new URL(server.address).origin, [next.address, server.address]);
+  const fresh = await open(context, next.address);
+  for (const one of [fresh.tab, tab]) {
+    await one.locator("#status.good").waitFor();
+    await shows(result(one), "Review src/lib.rs");
+    await shows(drawer(one), "greets warmly");
+  }
+  await context.close();
+  return next;
+}
+
+/** Thousands of entries, and many reloads. */
+async function largeServer(browser) {
+  const folder = mkdtempSync(join(tmpdir(), "folio-dev-page-"));
+  const manifest = large(2000);
+  save(folder, manifest);
+  const server = await start(folder);
+  try {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+    const { tab, faults } = await open(context, server.address);
+    await shows(result(tab), "Hello");
+    check("folders are closed where there is much", (await tab.locator(".tree-row").count()) < 20);
+    await tab.getByLabel("Filter").fill("file-199");
+    await until("the filter finds", async () => (await tab.locator(".tree-row").count()) > 10);
+    check("what is not seen is no element", (await tab.locator(".tree-row").count()) < 60);
+    await tab.getByLabel("Filter").fill("");
+    const times = [];
+    for (let at = 0; at < 5; at += 1) {
+      const began = Date.now();
+      save(folder, manifest.replace("text: Hello", `text: Hello ${at}`));
+      await shows(result(tab), `Hello ${at}`);
+      times.push(Date.now() - began);
+    }
+    console.log(`       from the save to the preview, of 2,000: ${times.join(", ")} ms`);
+    check("an edit is seen at once among thousands", Math.min(...times) < PREVIEW_MS, times);
+    check("no error among thousands", faults.length === 0, faults);
+    await context.close();
+  } finally {
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** The heap after many reloads is that after a few. */
+async function reloads({ tab }, folder) {
+  const devtools = await tab.context().newCDPSession(tab);
+  const heap = async () => {
+    await devtools.send("HeapProfiler.collectGarbage");
+    return (await devtools.send("Runtime.getHeapUsage")).usedSize;
+  };
+  await choose(tab, "greet");
+  await field(form(tab), "who").fill("Ada");
+  let early;
+  for (let at = 1; at <= RELOADS; at += 1) {
+    save(folder, HELLO.replace("hello to", `hello ${at} to`));
+    await shows(result(tab), `hello ${at} to`);
+    if (at === 320) early = await heap();
+  }
+  const late = await heap();
+  console.log(`       the heap after 320 and ${RELOADS} reloads: ${early >> 10} and ${late >> 10} KiB`);
+  check("the heap stays as it is", late < early * 1.2, [early, late]);
+}
+
 const folder = mkdtempSync(join(tmpdir(), "folio-dev-page-"));
+for (const [name, text] of Object.entries(FILES)) {
+  mkdirSync(dirname(join(folder, name)), { recursive: true });
+  writeFileSync(join(folder, name), text);
+}
 let server, browser;
 try {
   save(folder, HELLO);
   server = await start(folder);
   browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
-  const context = await browser.newContext();
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
   const [first, second] = [await open(context, server.address), await open(context, server.address)];
   await editing(first, folder);
   await accessible(first.tab, "an entry");
   await entries(first);
   await markdown(first, folder);
-  await longTexts(first);
+  await steps(first);
+  await wire(first);
   await clients(first);
   await questions(first);
   await problems(first, folder, second);
+  await tests(first, folder);
   await calls(first, server);
-  await presentation(browser, server.address, folder);
+  await keyboard(first);
   await hostile(first, folder);
+  await narrow(browser, server.address, folder);
+  if (pictures) await takePictures(browser, server.address, folder, pictures);
+  await reloads(first, folder);
   for (const { faults } of [first, second]) check("no error, and no request elsewhere", faults.length === 0, faults);
+  save(folder, HELLO);
+  await context.close();
+  server = await restart(browser, folder, server);
+  await largeServer(browser);
   console.log("the page of `folio dev` holds");
 } finally {
   await browser?.close();

@@ -1,4 +1,4 @@
-// The stream of events beside MCP: the faults of the manifest, reloads, and the requests of other clients.
+// The stream of events beside MCP: the faults of the manifest, reloads, tests, and the requests of all clients.
 
 import { eventData } from "/mcp_client.js";
 
@@ -22,4 +22,11 @@ export async function readEvents(token, { onEvent, onConnected, onLost }) {
     if (status === 401) return;
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
+}
+
+/** What is known, with the changes of an event: all of it where they are whole. */
+export function withChanges(known, { whole, changed, gone }) {
+  const all = { ...(whole ? {} : known), ...changed };
+  for (const name of gone ?? []) delete all[name];
+  return all;
 }
