@@ -42,7 +42,7 @@ pub use run::compile_run::{Run, RunCompilation};
 pub use run::imported_step::ImportedRunBuilder;
 pub use run::run_limits::RunLimits;
 pub use run::run_plan::{InvokedEntry, RunOutcome, RunPlan};
-pub use select::{SelectError, SelectExpression};
+pub use select::{InvalidSelect, SelectError, SelectExpression};
 
 /// An action: its notation in the manifest, its checks and its work.
 pub trait ActionKind: Sized + Send + Sync {

@@ -21,6 +21,7 @@ mod build;
 mod read_resource;
 mod complete_argument;
 mod declared_questions;
+mod try_result;
 #[cfg(test)]
 mod tests;
 
@@ -65,6 +66,7 @@ pub use settings::operation_settings::{AuditSettings, OperationSettings, StoreSe
 pub use settings::server_limits::ServerLimits;
 pub use tool::call_limit::format_wait;
 pub(crate) use tool::mcp_header::has_mcp_headers;
+pub use try_result::{ResultTrial, TrialError, TriedResult};
 
 /// How much of an unknown name is shown to its sender.
 const MAX_SHOWN_NAME_CHARS: usize = 64;

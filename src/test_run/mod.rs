@@ -22,7 +22,7 @@ use std::time::Duration;
 pub use coverage::{Coverage, ManifestPart};
 pub use dependencies::test_fingerprints;
 pub use plan::{PlannedTest, TestFilter, plan_tests, test_environment};
-pub use recording::Recording;
+pub use recording::{RecordedServer, Recording, call_mocks, seen_variables};
 pub use run::{TestRunner, TestWorlds};
 pub use snapshot::{obsolete_snapshots, remove_snapshot};
 

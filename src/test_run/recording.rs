@@ -31,7 +31,7 @@ pub enum Recording {
 }
 
 /// The variables of the process that a test saw, and sees again where its mock sets them. No secret is one of them.
-pub(super) fn seen_variables(loaded: &LoadedPacks, test: &PlannedTest) -> Map<String, Value> {
+pub fn seen_variables(loaded: &LoadedPacks, test: &PlannedTest) -> Map<String, Value> {
     let Some(pack) = loaded.packs.get(test.environment.pack) else { return Map::new() };
     let declared = pack.pack.env.variables.iter();
     let seen = declared.filter(|(name, variable)| {
@@ -42,7 +42,7 @@ pub(super) fn seen_variables(loaded: &LoadedPacks, test: &PlannedTest) -> Map<St
 }
 
 /// What is known of the server whose actions are recorded.
-pub(super) struct RecordedServer<'s> {
+pub struct RecordedServer<'s> {
     /// What finds the secrets in answers.
     pub redactor: &'s Redactor,
     /// The files of its manifest and packs.
@@ -61,13 +61,22 @@ impl RecordedServer<'_> {
 /// The mocks of what happened in a test.
 pub(super) fn record(
     actions: &[RecordedAction],
+    variables: Map<String, Value>,
+    server: &RecordedServer<'_>,
+) -> Recording {
+    match actions {
+        [] => Recording::Mocks(IndexMap::new()),
+        _ => call_mocks(actions, variables, server),
+    }
+}
+
+/// The mocks of what happened in a call that saw these variables.
+pub fn call_mocks(
+    actions: &[RecordedAction],
     mut variables: Map<String, Value>,
     server: &RecordedServer<'_>,
 ) -> Recording {
     let redactor = server.redactor;
-    if actions.is_empty() {
-        return Recording::Mocks(IndexMap::new());
-    }
     let mut answers: IndexMap<String, Vec<&RecordedAction>> = IndexMap::new();
     for action in actions {
         answers.entry(action.mock.clone()).or_default().push(action);

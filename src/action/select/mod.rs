@@ -7,6 +7,8 @@ mod missing_field;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use interpreter::Interpreter;
 use jmespath::ast::Ast;
 use missing_field::find_missing_field;
@@ -14,7 +16,7 @@ use serde_json::Value;
 
 use crate::budget::{self, BudgetExceeded, memory_size};
 use crate::compile::Compiler;
-use crate::diagnostic::{Code, Span, one_line, truncate};
+use crate::diagnostic::{Code, one_line, truncate};
 use crate::template::Shape;
 use crate::yaml::Spanned;
 
@@ -39,32 +41,34 @@ const FUNCTIONS: &[&str] = &[
 impl SelectExpression {
     /// Compiles an expression; a error is reported at its place.
     pub fn compile(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<SelectExpression> {
+        match SelectExpression::parse(text) {
+            Ok(expression) => Some(expression),
+            Err(error) => {
+                error.report(text, compiler);
+                None
+            }
+        }
+    }
+
+    /// Parses an expression.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<SelectExpression, InvalidSelect> {
         let steps = text.bytes().filter(|byte| b"([{!.|&".contains(byte)).count();
         if steps > MAX_EXPRESSION_STEPS {
-            compiler.error(
-                Code::Nesting,
-                text.location,
-                format!("expression too complex: more than {MAX_EXPRESSION_STEPS} steps"),
-            );
-            return None;
+            let message = format!("expression too complex: more than {MAX_EXPRESSION_STEPS} steps");
+            return Err(InvalidSelect { code: Code::Nesting, ..InvalidSelect::new(None, message) });
         }
-        let expression = match jmespath::compile(text) {
-            Ok(expression) => expression,
-            Err(error) => {
-                report_parse_error(&error, text, compiler);
-                return None;
-            }
-        };
+        let expression = jmespath::compile(text).map_err(|error| syntax_error(&error, text))?;
         let mut called = Vec::new();
         collect_function_names(expression.as_ast(), &mut called);
         let unknown = called.into_iter().find(|name| !FUNCTIONS.contains(&name.as_str()));
-        let Some(unknown) = unknown else { return Some(SelectExpression { expression }) };
+        let Some(unknown) = unknown else { return Ok(SelectExpression { expression }) };
         let at = text.find(&format!("{unknown}(")).unwrap_or_default();
-        let span = compiler.span_within(text.location, at..at + unknown.len());
-        compiler
-            .error(Code::Select, span, format!("unknown JMESPath function `{unknown}`"))
-            .did_you_mean(&unknown, FUNCTIONS.iter().copied());
-        None
+        let message = format!("unknown JMESPath function `{unknown}`");
+        let error = InvalidSelect::new(Some(at..at + unknown.len()), message);
+        Err(InvalidSelect { unknown_function: Some(unknown), ..error })
     }
 
     /// As it is written.
@@ -170,20 +174,46 @@ impl std::fmt::Debug for SelectExpression {
     }
 }
 
-fn report_parse_error(error: &jmespath::JmespathError, text: &Spanned<String>, compiler: &mut Compiler<'_>) {
+/// What is wrong with an expression.
+#[derive(Debug)]
+pub struct InvalidSelect {
+    code: Code,
+    /// Where, in bytes; `None` for all of it.
+    pub range: Option<Range<usize>>,
+    pub message: String,
+    help: Option<String>,
+    unknown_function: Option<String>,
+}
+
+impl InvalidSelect {
+    fn new(range: Option<Range<usize>>, message: String) -> InvalidSelect {
+        InvalidSelect { code: Code::Select, range, message, help: None, unknown_function: None }
+    }
+
+    fn report(self, text: &Spanned<String>, compiler: &mut Compiler<'_>) {
+        let span = match self.range {
+            Some(range) => compiler.span_within(text.location, range),
+            None => text.location.span(),
+        };
+        let diagnostic = compiler.error(self.code, span, self.message);
+        diagnostic.help = self.help;
+        if let Some(unknown) = &self.unknown_function {
+            diagnostic.did_you_mean(unknown, FUNCTIONS.iter().copied());
+        }
+    }
+}
+
+fn syntax_error(error: &jmespath::JmespathError, text: &str) -> InvalidSelect {
     let start = error.offset.min(text.len());
     let end = text.get(start..).and_then(|rest| rest.chars().next()).map_or(start, |next| start + next.len_utf8());
-    let span: Span = compiler.span_within(text.location, start..end);
     let words = error.reason.to_string();
     let words = words.trim_start_matches("Parse error: ").split(" -- ").next().unwrap_or_default();
     let words = match words.to_lowercase() {
         parser if parser.contains("nud token") || parser.contains("led token") => "unexpected token".to_owned(),
         words => words.trim_end_matches('.').to_owned(),
     };
-    let diagnostic = compiler.error(Code::Select, span, format!("invalid JMESPath: {words}"));
-    if let Some(meant) = other_language(text) {
-        diagnostic.help(format!("`select` is JMESPath: write `{meant}`"));
-    }
+    let help = other_language(text).map(|meant| format!("`select` is JMESPath: write `{meant}`"));
+    InvalidSelect { help, ..InvalidSelect::new(Some(start..end), format!("invalid JMESPath: {words}")) }
 }
 
 /// A path of JSONPath (`$.items[*].name`) or jq (`.items[].name`), as JMESPath has it.

@@ -36,13 +36,19 @@ pub struct PackPlace {
     pub folder: Folder,
     /// The prefix of its paths in messages.
     pub display_prefix: String,
+    /// Its manifest; `None` for a pack of another program.
+    pub manifest: Option<FileId>,
+    /// Whether it comes from elsewhere, so that its files are not edited.
+    pub is_locked: bool,
     /// The files of its partials, by name.
     pub partials: BTreeMap<String, FileId>,
 }
 
 impl EntryPlaces {
     pub(super) fn add_packs(&mut self, packs: &[LoadedPack]) {
-        self.packs.extend(packs.iter().map(|LoadedPack { pack, prefix, importer, .. }| PackPlace {
+        self.packs.extend(packs.iter().map(|loaded @ LoadedPack { pack, prefix, importer, at, .. }| PackPlace {
+            manifest: (!loaded.is_imported()).then(|| at.file()),
+            is_locked: pack.locked.is_some(),
             name: importer.and_then(|_| pack.server.get("name")?.as_str().map(str::to_owned)),
             prefix: prefix.clone(),
             folder: pack.folder.clone(),

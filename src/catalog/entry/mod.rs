@@ -30,7 +30,7 @@ use crate::digest::Digest;
 use crate::files::Folder;
 use crate::load::LoadedPack;
 use crate::redact::{InputEnd, Redactor};
-use crate::template::{Scope, ScopeConstants, ScopeShape};
+use crate::template::{Engine, Scope, ScopeConstants, ScopeShape};
 use crate::value_types::{Duration, Size};
 use crate::yaml::{Location, Spanned};
 
@@ -38,6 +38,8 @@ use crate::yaml::{Location, Spanned};
 pub(super) struct PackContext {
     pub(super) constants: Arc<ScopeConstants>,
     pub(super) folder: Folder,
+    /// Its partials and helpers.
+    pub(super) engine: Arc<Engine>,
     /// The names in scope of every entry of the pack.
     pub(super) names: ScopeShape,
     /// Finds the secrets of all packs.
@@ -66,6 +68,7 @@ impl PackContext {
         Arc::new(PackContext {
             constants: Arc::new(pack_constants(pack)),
             folder: pack.folder.clone(),
+            engine: pack.engine.clone(),
             names: pack_names(pack),
             secrets: secrets.clone(),
             prefix: prefix.clone(),

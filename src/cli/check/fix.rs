@@ -75,7 +75,7 @@ fn try_fixes(
 }
 
 /// Whether less is wrong, or the parser comes further.
-fn is_better(next: &Report, before: &Report) -> bool {
+pub(crate) fn is_better(next: &Report, before: &Report) -> bool {
     let syntax_error = |report: &Report| {
         report.diagnostics().iter().find(|diagnostic| diagnostic.code == Code::Syntax).and_then(|error| error.span)
     };

@@ -24,6 +24,7 @@ use access_listing::ManifestAccess;
 use sandbox_listing::list_sandboxes;
 
 pub(crate) use args::{CheckArgs, ExplainArgs, SCHEMA_HELP};
+pub(crate) use fix::is_better;
 pub(crate) use sandbox_listing::warn_of_gaps;
 
 /// The largest text on stdin.

@@ -1,9 +1,10 @@
 //! The tests of a manifest that is being written: loaded once, and run one by one.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::coverage_report::gap_message;
@@ -14,8 +15,8 @@ use crate::compile::FileBuffers;
 use crate::diagnostic::SourceMap;
 use crate::load::{EnvSource, LoadedPacks, ManifestLocation, TestEnvironment, load_buffers};
 use crate::test_run::{
-    Coverage, PlannedTest, TestFailure, TestOutcome, TestRunner, TestStatus, TestWorlds, plan_tests, test_environment,
-    test_fingerprints,
+    Coverage, PlannedTest, TestFailure, TestOutcome, TestRunner, TestStatus, TestWorlds, plan_tests, seen_variables,
+    test_environment, test_fingerprints,
 };
 use crate::world::{RealWorld, ReportSink, World};
 use crate::yaml::Location;
@@ -74,6 +75,17 @@ impl TestSet {
     /// Tells the files of the load from others.
     pub(crate) fn digest(&self) -> u64 {
         load_fingerprint(&self.built.report, None)
+    }
+
+    /// The file that declares a test, as messages show it.
+    pub(crate) fn path_of(&self, test: &PlannedTest) -> Option<&Path> {
+        self.declared.load_context.report.sources.get(test.declared.at.file()).map(|source| source.path())
+    }
+
+    /// The variables of the process that a test of this name would see, with an environment beside that.
+    pub(crate) fn seen_variables(&self, test: &PlannedTest, environment: &EnvSource) -> Map<String, Value> {
+        let loaded = load_buffers(&self.source.location, environment, &self.source.buffers);
+        seen_variables(&loaded, test)
     }
 
     /// What there is to reach, of which nothing is reached yet.

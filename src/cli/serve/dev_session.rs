@@ -11,7 +11,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::dev::DevPageOptions;
-use super::dev_page::{PageState, PageTests, entry_source, set};
+use super::dev_page::{
+    PageCall, PageCalls, PageState, PageTests, TestWriter, entry_source, fix_problem, set, try_result,
+};
 use super::manifest_reload::ReportedWarnings;
 use crate::action::{CallRecorder, LogLevel};
 use crate::catalog::{BuildOutcome, Catalog, ServingMode, build};
@@ -24,6 +26,7 @@ use crate::load::{EnvSource, ManifestLocation, load};
 use crate::redact::Redactors;
 use crate::server::{Changes, Method, SharedServer};
 use crate::telemetry::{ClientName, RecordParts, RequestObserver, RequestRecord};
+use crate::world::RecordedAction;
 
 /// The name by which the page introduces itself.
 const PAGE_CLIENT: &str = "folio-page";
@@ -49,8 +52,10 @@ pub(super) struct DevSession {
     seen_clients: Mutex<HashSet<ClientName>>,
     /// The state that the page has.
     page_state: Mutex<Option<Arc<PageState>>>,
+    /// The last calls of the page.
+    calls: PageCalls,
     /// The tests of the manifest, once the page is served.
-    tests: OnceLock<Arc<PageTests>>,
+    tests: OnceLock<(Arc<PageTests>, EnvSource)>,
     /// What masks secrets in what is told of requests.
     redactors: OnceLock<Redactors>,
 }
@@ -95,6 +100,7 @@ impl DevSession {
             reported: Mutex::default(),
             seen_clients: Mutex::default(),
             page_state: Mutex::default(),
+            calls: PageCalls::default(),
             tests: OnceLock::new(),
             redactors: OnceLock::new(),
         }
@@ -133,7 +139,7 @@ impl DevSession {
             self.publish(event);
         }
         self.publish_state(built, Some(catalog));
-        self.tests.get().into_iter().for_each(|tests| tests.manifest_loaded());
+        self.tests.get().into_iter().for_each(|(tests, _)| tests.manifest_loaded());
     }
 
     /// Reports that a manifest is broken, and serves its errors, if there was never anything else.
@@ -196,14 +202,15 @@ impl DevSession {
         self.page_state.lock().clone()
     }
 
-    /// Runs the tests there, while a page is open.
-    pub(super) fn run_tests_of(&self, source: TestSource) {
+    /// Runs the tests there, while a page is open; `environment` has the variables that calls see.
+    pub(super) fn run_tests_of(&self, source: TestSource, environment: EnvSource) {
         let redactors = self.redactors.get_or_init(Redactors::default).clone();
-        let _ = self.tests.set(Arc::new(PageTests::new(self.events.clone(), redactors, source)));
+        let _ = self.tests.set((Arc::new(PageTests::new(self.events.clone(), redactors, source)), environment));
     }
 
-    fn tests(&self) -> Result<&Arc<PageTests>, DevPageError> {
-        self.tests.get().ok_or_else(|| DevPageError::Failed("the tests are not known yet".to_owned()))
+    fn tests(&self) -> Result<(&Arc<PageTests>, &EnvSource), DevPageError> {
+        let tests = self.tests.get().map(|(tests, environment)| (tests, environment));
+        tests.ok_or_else(|| DevPageError::Failed("the tests are not known yet".to_owned()))
     }
 
     /// Masks the secrets that these find, from now on.
@@ -240,6 +247,13 @@ impl DevSession {
         }
     }
 
+    /// Keeps a call of the page, which may become a test.
+    fn keep_page_call(&self, record: &CallEvent, actions: Vec<RecordedAction>) {
+        let CallEvent { id, method, params, response, .. } = record;
+        let (id, params, response) = (id.clone(), params.clone(), response.clone());
+        self.calls.add(PageCall { id, method, params, response, actions });
+    }
+
     fn is_new(&self, client: &ClientName) -> bool {
         let mut seen_clients = self.seen_clients.lock();
         if seen_clients.len() >= MAX_SEEN_CLIENTS {
@@ -258,11 +272,15 @@ impl RequestObserver for DevSession {
         if !record.method.and_then(Method::find).is_some_and(Method::is_about_entries) {
             return;
         }
+        let actions = record.recorder.map(CallRecorder::actions).unwrap_or_default();
         let mut record = self.masked_call(record);
         let calls = matches!(record.method, "prompts/get" | "tools/call" | "resources/read");
         let is_preview = record.client.name == PAGE_CLIENT && record.method != "tools/call";
         if calls && !is_preview {
             tracing::info!(target: "folio::dev", "{}", call_line(&record));
+        }
+        if calls && record.client.name == PAGE_CLIENT && self.page.is_some() {
+            self.keep_page_call(&record, actions);
         }
         // A page shows again and again what a prompt without steps renders: it knows that already.
         if self.page.is_none() || is_preview && record.trace.as_array().is_none_or(Vec::is_empty) {
@@ -303,15 +321,20 @@ impl DevPageRequests for DevSession {
         match request {
             DevPageRequest::Source(entry) => entry_source(&state, &entry),
             DevPageRequest::RunTests(request) => {
-                self.tests()?.request(request);
+                self.tests()?.0.request(request);
                 Ok(json!({}))
             }
-            _ => Err(DevPageError::Failed("not yet".to_owned())),
+            DevPageRequest::Try(request) => try_result(&state, &request),
+            DevPageRequest::Fix(request) => fix_problem(&state, &self.tests()?.0.source().location, &request),
+            DevPageRequest::SaveTest(request) => {
+                let (tests, environment) = self.tests()?;
+                TestWriter { state: &state, tests, calls: &self.calls, environment }.save(&request)
+            }
         }
     }
 
     fn on_page_opened(&self) {
-        self.tests.get().into_iter().for_each(|tests| tests.start());
+        self.tests.get().into_iter().for_each(|(tests, _)| tests.start());
     }
 }
 

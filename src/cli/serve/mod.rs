@@ -184,7 +184,8 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
     operation.serve(&shared_server);
     if let Some(dev) = dev {
         let (location, world) = (server.origin.location.clone(), server.world.clone());
-        dev.run_tests_of(TestSource { location, buffers: FileBuffers::default(), world });
+        let source = TestSource { location, buffers: FileBuffers::default(), world };
+        dev.run_tests_of(source, server.origin.environment.clone());
         dev::serve_dev_page(dev, &shared_server, stop.clone()).await?;
     }
     let watching = (!arguments.no_watch).then(|| start_watch(invocation, server, shared_server.clone(), stop.clone()));

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::declared_entry::{entry_around, parsed_file};
-use super::page_state::PageState;
+use super::page_state::{PageState, redacted};
 use super::partial_uses::partials_of_texts;
 use crate::catalog::PackPlace;
 use crate::dev_page::{DevPageError, PageEntry};
@@ -56,8 +56,7 @@ pub(in crate::cli::serve) fn entry_source(state: &Arc<PageState>, entry: &PageEn
         found(state).or_else(|| found(state.served())).ok_or_else(|| DevPageError::UnknownEntry(entry.clone()))?;
     let parts = EntryFiles::find(&state, at, entry).map(EntryFiles::into_parts);
     let answer = json!({ "parts": parts.ok_or_else(|| DevPageError::UnknownEntry(entry.clone()))? });
-    let message = state.redactor.redact_message(answer.to_string().into_bytes());
-    serde_json::from_slice(&message).map_err(|error| DevPageError::Failed(error.to_string()))
+    redacted(&answer, &state.redactor)
 }
 
 /// Collects the files of an entry.

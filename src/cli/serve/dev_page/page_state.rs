@@ -11,7 +11,7 @@ use super::entry_of_problem::ProblemEntries;
 use super::partial_uses::entries_with_partials;
 use crate::catalog::{BridgePolicy, BridgedLists, BuildOutcome, Catalog, ClientProfile, EntryPlaces, KnownClient};
 use crate::cli::manifest::load_fingerprint;
-use crate::dev_page::{PageEntry, PageEntryKind};
+use crate::dev_page::{DevPageError, PageEntry, PageEntryKind};
 use crate::diagnostic::{Fix, Report, SourceFile, TerminalStyle, render_frames, render_json, summary};
 use crate::redact::Redactor;
 use crate::yaml::Location;
@@ -248,6 +248,12 @@ fn prompt_schemas(catalog: &Catalog) -> Schemas<'_> {
 
 fn template_schemas(catalog: &Catalog) -> Schemas<'_> {
     catalog.template_schemas().collect()
+}
+
+/// An answer without secrets.
+pub(super) fn redacted(answer: &Value, redactor: &Redactor) -> Result<Value, DevPageError> {
+    let message = redactor.redact_message(answer.to_string().into_bytes());
+    serde_json::from_slice(&message).map_err(|error| DevPageError::Failed(error.to_string()))
 }
 
 /// Sets a key of an object.
