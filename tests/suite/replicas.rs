@@ -189,3 +189,145 @@ fn the_file_of_state_keys_is_read_again() {
     assert!(line.contains("too short") && !line.contains("`short`"), "{line}");
     assert_eq!(all_text_of(&answer(&other, &second)["result"]), "confirmed true");
 }
+
+/// Two replicas with one key, the other of which serves another edition of a manifest.
+struct Editions {
+    folders: [TestFolder; 2],
+    servers: [TestServer; 2],
+}
+
+impl Editions {
+    fn serve(manifest: &str, (old, new): (&str, &str)) -> Editions {
+        assert!(manifest.contains(old), "{old}");
+        let folders = [manifest, &manifest.replace(old, new)].map(TestFolder::with_manifest);
+        let servers = [0, 1].map(|at: usize| folders[at].serve_command().env("FOLIO_STATE_KEY", KEY).http());
+        Editions { folders, servers }
+    }
+
+    fn clients(&self) -> [TestClient; 2] {
+        let capabilities = json!({ "elicitation": { "form": {} } });
+        [0, 1].map(|at: usize| self.servers[at].client_with(SESSIONLESS_VERSION, capabilities.clone()))
+    }
+
+    /// What the tools have done that the two serve.
+    fn acted(&self) -> [String; 2] {
+        [0, 1].map(|at: usize| std::fs::read_to_string(self.folders[at].join("acted")).unwrap_or_default())
+    }
+}
+
+const LISTED: &str = r#"
+folio: 1
+server: { name: desk, pageSize: 2 }
+tools:
+  one: { arguments: { text: {} }, result: { text: "1" } }
+  two: { result: { text: "2" } }
+  three: { result: { text: "3" } }
+prompts:
+  first: { text: a }
+  second: { text: b }
+  third: { text: c }
+resources:
+  a: { uri: "note://a", text: a }
+  b: { uri: "note://b", text: b }
+  c: { uri: "note://c", text: c }
+"#;
+
+#[test]
+fn cursor_of_another_edition_goes_on_with_the_same_list_or_is_refused_in_words() {
+    for (edit, changed) in [
+        (("  two: { result: { text: \"2\" } }", "  two: { result: { text: other } }"), None),
+        (("  two: { result: { text: \"2\" } }\n", ""), Some("tools")),
+        (("{ text: {} }", "{ word: {} }"), Some("tools")),
+        (
+            ("  first: { text: a }\n  second: { text: b }", "  second: { text: b }\n  first: { text: a }"),
+            Some("prompts"),
+        ),
+        (("  b: { uri: \"note://b\"", "  b: { uri: \"note://other\""), Some("resources")),
+    ] {
+        let editions = Editions::serve(LISTED, edit);
+        let [one, other] = editions.clients();
+        for list in ["tools", "prompts", "resources"] {
+            let method = format!("{list}/list");
+            let first = one.result(&method, json!({}));
+            let answer = other.request(&method, json!({ "cursor": first["nextCursor"] }));
+            if changed == Some(list) {
+                let words = "expired `cursor`: the list has changed; start again without one";
+                assert_eq!(answer["error"], json!({ "code": -32602, "message": words }), "{edit:?}");
+            } else {
+                let pages = [&first[list], &answer["result"][list]].map(|page| page.as_array().unwrap().clone());
+                assert_eq!(pages.concat(), other.list(list), "{edit:?}: {answer}");
+            }
+        }
+    }
+}
+
+const ASKING: &str = r#"
+folio: 1
+server: { name: desk }
+tools:
+  confirms:
+    arguments: { id: {} }
+    run:
+      - { id: asked, ask: { sure: { elicit: { message: Sure?, schema: { sure: { type: boolean } } } } } }
+      - { exec: [sh, -c, "echo confirmed >> acted"] }
+    result: { text: "confirmed {{id}}" }
+  acts-first:
+    arguments: { id: {} }
+    run:
+      - { exec: [sh, -c, "echo acted >> acted"] }
+      - { id: asked, ask: { sure: { elicit: { message: Sure?, schema: { sure: { type: boolean } } } } } }
+    result: { text: "acted {{id}}" }
+"#;
+
+/// What the other edition answers to an answer of a question of the first.
+enum Answered {
+    With(&'static str),
+    Asked(&'static str),
+    Refused(&'static str),
+}
+
+/// Has one replica ask, and the other take the answer.
+fn answer_elsewhere(editions: &Editions, tool: &str) -> Value {
+    let [one, other] = editions.clients();
+    let mut params = json!({ "name": tool, "arguments": { "id": "x" } });
+    let asked = one.result("tools/call", params.clone());
+    params["requestState"] = asked["requestState"].clone();
+    params["inputResponses"] = json!({ "sure": { "action": "accept", "content": { "sure": true } } });
+    other.request("tools/call", params)
+}
+
+fn check_answered(answer: &Value, expected: &Answered) {
+    let result = &answer["result"];
+    match expected {
+        Answered::With(text) => assert_eq!(all_text_of(result), *text),
+        Answered::Asked(message) => {
+            assert_eq!(result["inputRequests"]["sure"]["params"]["message"], *message, "{answer}")
+        }
+        Answered::Refused(words) => {
+            let said = answer["error"]["message"].as_str().map_or_else(|| all_text_of(result), str::to_owned);
+            assert!(said.contains(words), "{answer}");
+            assert!(result.is_null() || result["isError"] == true, "{answer}");
+        }
+    }
+}
+
+#[test]
+fn question_of_another_edition_is_answered_asked_again_or_refused_in_words() {
+    use Answered::{Asked, Refused, With};
+    const CHANGED: Answered = Refused("the definition changed after the question was asked: call it again");
+    for (edit, confirms, acts_first) in [
+        (("tools:\n", "tools:\n  new: { result: { text: new } }\n"), With("confirmed x"), With("acted x")),
+        (("Sure?", "Really?"), Asked("Really?"), CHANGED),
+        (("\"echo", "\"echo other; echo"), Asked("Sure?"), CHANGED),
+        (("    run:\n", "    run:\n      - { sleep: 1ms }\n"), Asked("Sure?"), CHANGED),
+        (("{ id: {} }", "{ id: { type: integer } }"), Refused("`id`"), Refused("`id`")),
+        (("  confirms:", "  renamed:"), Refused("Unknown tool"), With("acted x")),
+    ] {
+        let editions = Editions::serve(ASKING, edit);
+        check_answered(&answer_elsewhere(&editions, "confirms"), &confirms);
+        let done_elsewhere = if matches!(confirms, With(_)) { "confirmed\n" } else { "" };
+        assert_eq!(editions.acted(), ["", done_elsewhere], "{edit:?}");
+        check_answered(&answer_elsewhere(&editions, "acts-first"), &acts_first);
+        assert_eq!(editions.acted(), ["acted\n", done_elsewhere], "{edit:?}");
+    }
+}
