@@ -143,7 +143,7 @@ class Redis:
             before.command(f"CLIENT PAUSE {PAUSE * 1000} WRITE")
             poll("the follower has all", self.follower_has_all)
             poll("the failover begins", lambda: self.sentinel.command("SENTINEL FAILOVER desk") == "OK")
-            poll("the follower is the master", lambda: after.replication()["role"] == "master", PAUSE)
+            poll("the follower is the master", lambda: after.replication().get("role") == "master", PAUSE)
             named = lambda: self.sentinel.command("SENTINEL GET-MASTER-ADDR-BY-NAME desk")[1]
             poll("the Sentinel names the new master", lambda: named() == str(after.port), PAUSE)
             self.master, self.follower = after, before
