@@ -234,6 +234,7 @@ def main():
         finally:
             world.end()
         print("all held:", ", ".join(f"{what} {count}" for what, count in sorted(world.counts.items())))
+        print(f"Redis was slower than a replica waits {world.redis.slow} times, as the machine was busy")
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ class Redis:
     """The servers, and when they were away or lost what they held."""
 
     def __init__(self, place):
-        self.outages, self.losses = [], []
+        self.outages, self.losses, self.slow = [], [], 0
         self.master, self.follower, self.sentinel = (Server(place / name) for name in ("redis-1", "redis-2", "sentinel"))
         self.master.start()
         self.follower.start(self.master)
@@ -153,6 +153,11 @@ class Redis:
         self.follower.command(f"REPLICAOF 127.0.0.1 {self.master.port}")
         self.follower.command("CLIENT UNPAUSE")
         poll("the former master follows", self.follows)
+
+    def note_slow(self):
+        """The machine is too busy: Redis was slower than a replica waits."""
+        self.slow += 1
+        self.outages.append([now() - 2, now()])
 
     def was_away(self, since, until=None):
         until = until or now()

@@ -85,8 +85,7 @@ class Process:
                 said.set()
             self.keys_read += "are read again" in line
             if "WARN store" in line and ("the store failed" in line or "does not answer" in line) and not self.redis.was_away(now()):
-                # The machine is too busy: Redis was slower than a replica waits.
-                self.redis.outages.append([now() - 2, now()])
+                self.redis.note_slow()
         said.set()
 
     def died_at(self):
