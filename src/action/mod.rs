@@ -22,7 +22,7 @@ use crate::yaml::{Location, Spanned};
 
 pub use ask::{DeclaredQuestion, DeclaredQuestionKind, ask_roots, is_roots_list};
 pub use context::call::CallContext;
-pub use context::call_recorder::{CallRecorder, RecordedRow};
+pub use context::call_recorder::CallRecorder;
 pub use context::checkpoint::{Checkpoint, PendingQuestions};
 pub use context::client::{
     AskError, ChangeNotification, ClientCapability, ClientQuestion, ClientUse, LogNotification, McpClient,

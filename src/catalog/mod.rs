@@ -66,7 +66,7 @@ pub use settings::operation_settings::{AuditSettings, OperationSettings, StoreSe
 pub use settings::server_limits::ServerLimits;
 pub use tool::call_limit::format_wait;
 pub(crate) use tool::mcp_header::has_mcp_headers;
-pub use try_result::{ResultTrial, TrialError, TriedResult};
+pub use try_result::{ResultTrial, TrialError};
 
 /// How much of an unknown name is shown to its sender.
 const MAX_SHOWN_NAME_CHARS: usize = 64;

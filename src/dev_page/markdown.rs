@@ -6,8 +6,8 @@ use std::ops::Range;
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag};
 use serde_json::{Map, Value, json};
 
-/// How deep nodes are nested; what is deeper is text in the last of them.
-const MAX_DEPTH: usize = 64;
+/// How deep nodes are nested; what is deeper is text in the last of them. Readers of JSON take twice as many levels.
+const MAX_DEPTH: usize = 48;
 
 /// How many parts a text may have. One with more is shown as it is written.
 const MAX_EVENTS: usize = 100_000;
@@ -212,8 +212,8 @@ fn heading_tag(level: HeadingLevel) -> &'static str {
 
 /// Whether a link leads to a page or to an address.
 fn is_followed(url: &str) -> bool {
-    let starts = |scheme: &&str| url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
-    LINK_SCHEMES.iter().any(|scheme| starts(&scheme)) && !url.contains(|character: char| character.is_control())
+    let starts = |scheme: &str| url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    LINK_SCHEMES.iter().any(|scheme| starts(scheme)) && !url.contains(|character: char| character.is_control())
 }
 
 fn element(tag: &str, children: Vec<Value>) -> Value {

@@ -15,7 +15,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::broadcast;
 
-pub use line_changes::{LineChange, line_changes, lines_around_changes};
+pub use line_changes::lines_around_changes;
 pub use requests::{
     DevPageError, DevPageRequest, DevPageRequests, FixRequest, PageEntry, PageEntryKind, RunTestsRequest,
     SaveTestRequest, TryRequest, answer_page_request,

@@ -39,7 +39,6 @@ pub enum PageEntryKind {
 
 /// A `select` or a template to evaluate on the outcomes of a call.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct TryRequest {
     pub tool: String,
     #[serde(default)]
@@ -58,7 +57,7 @@ pub struct TryRequest {
 
 /// Tests to run.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct RunTestsRequest {
     /// Their names; all tests without them.
     pub names: Option<BTreeSet<String>>,
@@ -68,14 +67,11 @@ pub struct RunTestsRequest {
 
 /// A call to write as a test.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct SaveTestRequest {
     pub kind: PageEntryKind,
     pub id: String,
     /// The name of the test.
     pub name: String,
-    #[serde(default)]
-    pub arguments: Map<String, Value>,
     /// The id of a call of the page that has ended.
     #[serde(default)]
     pub call: Option<Value>,
@@ -88,7 +84,6 @@ pub struct SaveTestRequest {
 
 /// A problem to fix.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct FixRequest {
     /// Its number in the state.
     pub problem: usize,
@@ -172,14 +167,12 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, DevPageError> {
 
 /// Texts to show.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct RenderRequest {
     items: Vec<RenderItem>,
 }
 
 /// One text, and the one that was shown before it.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct RenderItem {
     text: String,
     #[serde(default)]

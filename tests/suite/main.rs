@@ -35,6 +35,7 @@ mod content_codings;
 mod every_client;
 mod coverage;
 mod dev;
+mod dev_page;
 mod drain;
 mod explain;
 mod export;

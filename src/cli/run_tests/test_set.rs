@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::coverage_report::gap_message;
 use crate::catalog::{BuildOutcome, Catalog, build};
-use crate::cli::manifest::{VariableCommands, load_fingerprint};
+use crate::cli::manifest::VariableCommands;
 use crate::cli::process::build_runtime;
 use crate::compile::FileBuffers;
 use crate::diagnostic::SourceMap;
@@ -70,11 +70,6 @@ impl TestSet {
     /// The tests, each with its fingerprint.
     pub(crate) fn tests(&self) -> impl Iterator<Item = (&PlannedTest, u64)> {
         self.tests.iter().zip(self.fingerprints.iter().copied())
-    }
-
-    /// Tells the files of the load from others.
-    pub(crate) fn digest(&self) -> u64 {
-        load_fingerprint(&self.built.report, None)
     }
 
     /// The file that declares a test, as messages show it.

@@ -62,7 +62,6 @@ pub(in crate::cli::serve) fn entry_source(state: &Arc<PageState>, entry: &PageEn
 /// Collects the files of an entry.
 struct EntryFiles<'s> {
     state: &'s PageState,
-    source: &'s SourceFile,
     pack: Option<(&'s PackPlace, &'s Path)>,
     parts: Vec<SourcePart>,
 }
@@ -76,7 +75,7 @@ struct NamedFile {
 impl<'s> EntryFiles<'s> {
     fn find(state: &'s PageState, at: Location, entry: &PageEntry) -> Option<EntryFiles<'s>> {
         let source = state.report.sources.get(at.file())?;
-        let mut files = EntryFiles { state, source, pack: state.places.pack_of(source.path()), parts: Vec::new() };
+        let mut files = EntryFiles { state, pack: state.places.pack_of(source.path()), parts: Vec::new() };
         let document = parsed_file(&state.report, at.file());
         let written = document.as_ref().and_then(|document| {
             let (_, found) = entry_around(document, at.span().start)?;

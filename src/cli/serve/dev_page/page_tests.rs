@@ -58,8 +58,6 @@ impl Wanted {
 struct KnownTests {
     outcomes: HashMap<String, KnownOutcome>,
     gaps: Value,
-    /// Tells the files that the outcomes are of from others.
-    digest: Option<u64>,
     /// How long the last run of all tests took.
     full_run: Duration,
 }
@@ -121,7 +119,8 @@ impl PageTests {
         while let Some(wanted) = self.take_wanted() {
             if let Some(set) = TestSet::load(&self.source) {
                 self.run_wanted(&set, &wanted, &mut known);
-                self.publish(&set, &known, false);
+                let is_due = self.state.lock().wanted.is_due();
+                self.publish(&set, &known, is_due);
             }
         }
     }
@@ -155,34 +154,31 @@ impl PageTests {
         };
         if known.full_run > MAX_FULL_RUN {
             let options = TestRunOptions::default();
-            return self.run_tests(TestRun { set, known, options, yields_to_edits: true }, is_touched);
-        }
-        if known.digest == Some(set.digest()) {
+            self.run_tests(TestRun { set, known, options, yields_to_edits: true }, is_touched);
             return;
         }
         let (coverage, began) = (Mutex::new(set.coverage()), Instant::now());
         let options = TestRunOptions { coverage: Some(&coverage), ..TestRunOptions::default() };
-        self.run_tests(TestRun { set, known, options, yields_to_edits: true }, |_, _, _| true);
-        if !self.state.lock().wanted.edited {
-            known.digest = Some(set.digest());
+        if self.run_tests(TestRun { set, known, options, yields_to_edits: true }, |_, _, _| true) {
             known.full_run = began.elapsed();
             known.gaps = TestSet::gaps_json(&coverage.into_inner());
         }
     }
 
-    /// Runs some tests, until the next edit.
-    fn run_tests(&self, run: TestRun<'_>, is_wanted: impl Fn(&PlannedTest, u64, Option<&KnownOutcome>) -> bool) {
+    /// Runs some tests, and returns whether all: a run that takes long ends with the next edit, after which it begins again.
+    fn run_tests(
+        &self,
+        run: TestRun<'_>,
+        is_wanted: impl Fn(&PlannedTest, u64, Option<&KnownOutcome>) -> bool,
+    ) -> bool {
         let TestRun { set, known, options, yields_to_edits } = run;
-        let mut last_told = Instant::now();
+        let began = Instant::now();
+        let mut last_told = began;
         self.publish(set, known, true);
         for (test, fingerprint) in set.tests() {
-            let mut state = self.state.lock();
-            if yields_to_edits && (state.wanted.edited || !self.events.has_readers()) {
-                // What was not run is wanted again.
-                state.wanted.edited = true;
-                return;
+            if yields_to_edits && began.elapsed() > MAX_FULL_RUN && self.is_outdated() {
+                return false;
             }
-            drop(state);
             if !is_wanted(test, fingerprint, known.outcomes.get(&test.name)) {
                 continue;
             }
@@ -193,6 +189,14 @@ impl PageTests {
                 self.publish(set, known, true);
             }
         }
+        true
+    }
+
+    /// Whether what is run is to be run again, as the files are others, or nobody looks.
+    fn is_outdated(&self) -> bool {
+        let mut state = self.state.lock();
+        state.wanted.edited |= !self.events.has_readers();
+        state.wanted.edited
     }
 
     fn publish(&self, set: &TestSet, known: &KnownTests, running: bool) {
