@@ -140,7 +140,8 @@ class Redis:
         before, after = self.master, self.follower
         poll("the follower follows", self.follows)
         with self.away():
-            before.command(f"CLIENT PAUSE {PAUSE * 1000} WRITE")
+            if before.command(f"CLIENT PAUSE {PAUSE * 1000} WRITE") != "OK":
+                raise Failed("Redis cannot be paused")
             poll("the follower has all", self.follower_has_all)
             poll("the failover begins", lambda: self.sentinel.command("SENTINEL FAILOVER desk") == "OK")
             poll("the follower is the master", lambda: after.replication().get("role") == "master", PAUSE)

@@ -9,7 +9,7 @@ from replicas_world import Replica, World
 from served import Failed
 
 QUIET_TASKS = 20
-"""So many that each hears of its end by itself: with calls beside them others would tell of it."""
+"""How many end one by one, and how many at once: each has the chance to end while the store is told of something else."""
 WITHIN = 5.0
 """Within so many seconds the other replica knows what a task does."""
 STEPS = """
@@ -30,7 +30,7 @@ EDITIONS = {
     "in another order": OTHER + TASK,
     "with another schema": TASK.replace("why: {}", "why: { type: integer, required: true }") + OTHER,
     "with other steps": TASK.replace("      - { sleep: 100ms }\n", "").replace('"{{id}}"]', "other]") + OTHER,
-    "with another question": TASK.replace("sure:", "other:").replace("{ yes:", "{ no:") + OTHER,
+    "with another question": TASK.replace("sure?", "other?").replace("{ yes:", "{ no:") + OTHER,
     "without the tool": OTHER,
     "without any task": "",
 }
