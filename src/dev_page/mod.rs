@@ -30,6 +30,7 @@ pub struct DevPageFile {
 }
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
 
 macro_rules! page_files {
     ($($path:literal $content_type:expr, $file:literal;)*) => {
@@ -40,22 +41,58 @@ macro_rules! page_files {
 /// The files of the page.
 pub const PAGE_FILES: &[DevPageFile] = page_files! {
     "/" "text/html; charset=utf-8", "index.html";
-    "/page.css" "text/css; charset=utf-8", "page.css";
-    "/page.js" JAVASCRIPT, "page.js";
-    "/mcp_client.js" JAVASCRIPT, "mcp_client.js";
-    "/events.js" JAVASCRIPT, "events.js";
-    "/elements.js" JAVASCRIPT, "elements.js";
-    "/schema_form.js" JAVASCRIPT, "schema_form.js";
-    "/result_view.js" JAVASCRIPT, "result_view.js";
-    "/line_diff.js" JAVASCRIPT, "line_diff.js";
-    "/entry_view.js" JAVASCRIPT, "entry_view.js";
-    "/question_form.js" JAVASCRIPT, "question_form.js";
-    "/call_log.js" JAVASCRIPT, "call_log.js";
-    "/problems.js" JAVASCRIPT, "problems.js";
-    "/view_options.js" JAVASCRIPT, "view_options.js";
+    "/tokens.css" CSS, "tokens.css";
+    "/page.css" CSS, "page.css";
+    "/form.css" CSS, "form.css";
+    "/result.css" CSS, "result.css";
+    "/drawers.css" CSS, "drawers.css";
+    "/steps.css" CSS, "steps.css";
+    "/argument_copies.js" JAVASCRIPT, "argument_copies.js";
+    "/call_list.js" JAVASCRIPT, "call_list.js";
+    "/call_trace.js" JAVASCRIPT, "call_trace.js";
     "/client_view.js" JAVASCRIPT, "client_view.js";
-    "/markdown_view.js" JAVASCRIPT, "markdown_view.js";
+    "/command_palette.js" JAVASCRIPT, "command_palette.js";
+    "/copy_button.js" JAVASCRIPT, "copy_button.js";
+    "/diff_view.js" JAVASCRIPT, "diff_view.js";
+    "/document_view.js" JAVASCRIPT, "document_view.js";
+    "/drawers.js" JAVASCRIPT, "drawers.js";
+    "/elements.js" JAVASCRIPT, "elements.js";
+    "/empty_view.js" JAVASCRIPT, "empty_view.js";
+    "/entry_call.js" JAVASCRIPT, "entry_call.js";
+    "/entry_tree.js" JAVASCRIPT, "entry_tree.js";
+    "/entry_view.js" JAVASCRIPT, "entry_view.js";
+    "/form_choices.js" JAVASCRIPT, "form_choices.js";
+    "/form_completion.js" JAVASCRIPT, "form_completion.js";
+    "/form_controls.js" JAVASCRIPT, "form_controls.js";
+    "/form_files.js" JAVASCRIPT, "form_files.js";
+    "/form_json.js" JAVASCRIPT, "form_json.js";
+    "/form_lists.js" JAVASCRIPT, "form_lists.js";
+    "/form_objects.js" JAVASCRIPT, "form_objects.js";
+    "/form_rows.js" JAVASCRIPT, "form_rows.js";
+    "/form_schema.js" JAVASCRIPT, "form_schema.js";
+    "/line_list.js" JAVASCRIPT, "line_list.js";
+    "/mcp_client.js" JAVASCRIPT, "mcp_client.js";
+    "/page.js" JAVASCRIPT, "page.js";
+    "/page_api.js" JAVASCRIPT, "page_api.js";
+    "/page_events.js" JAVASCRIPT, "page_events.js";
+    "/problem_list.js" JAVASCRIPT, "problem_list.js";
+    "/question_form.js" JAVASCRIPT, "question_form.js";
+    "/rendered_view.js" JAVASCRIPT, "rendered_view.js";
+    "/result_tabs.js" JAVASCRIPT, "result_tabs.js";
+    "/save_test.js" JAVASCRIPT, "save_test.js";
+    "/schema_form.js" JAVASCRIPT, "schema_form.js";
+    "/source_view.js" JAVASCRIPT, "source_view.js";
+    "/step_expression.js" JAVASCRIPT, "step_expression.js";
+    "/steps_view.js" JAVASCRIPT, "steps_view.js";
+    "/storage.js" JAVASCRIPT, "storage.js";
     "/structured_view.js" JAVASCRIPT, "structured_view.js";
+    "/tests_view.js" JAVASCRIPT, "tests_view.js";
+    "/token.js" JAVASCRIPT, "token.js";
+    "/tree_model.js" JAVASCRIPT, "tree_model.js";
+    "/try_field.js" JAVASCRIPT, "try_field.js";
+    "/value_tree.js" JAVASCRIPT, "value_tree.js";
+    "/view_options.js" JAVASCRIPT, "view_options.js";
+    "/wire_view.js" JAVASCRIPT, "wire_view.js";
 };
 
 /// What a browser may do for the page: nothing but what its own origin serves. No text becomes markup or script.
