@@ -77,7 +77,7 @@ mod tests {
         let found: Vec<_> =
             line_changes("a\nb\r\n", "a\r\nc").into_iter().map(|line| (line.change, line.text)).collect();
         assert_eq!(found, [(Same, "a".to_owned()), (Removed, "b".to_owned()), (Added, "c".to_owned())]);
-        assert_eq!(new_items(&["a", "b"], &["a", "x", "b", "b"]), [false, true, false, true]);
+        assert_eq!(new_items(&["a", "b", "c"], &["a", "x", "b"]), [false, true, false]);
         let (before, after) = ("1\n2\n3\n4\n5\n", "1\n2\n3\n4\n5\n6\n");
         assert_eq!(lines_around_changes(before, after, 1).len(), 2);
     }

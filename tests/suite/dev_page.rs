@@ -152,6 +152,19 @@ fn requests_need_the_token_and_a_body_that_is_known() {
 }
 
 #[test]
+fn page_of_a_folder_keeps_its_port() {
+    let folder = folder();
+    let first = OpenPage::open(&folder, &[]);
+    let (port, token) = (first.http.port, first.http.token.clone());
+    let second = OpenPage::open(&folder, &[]);
+    assert_ne!(second.http.port, port);
+    drop((first, second));
+    let again = OpenPage::open(&folder, &[]);
+    assert_eq!(again.http.port, port);
+    assert_ne!(again.http.token, token);
+}
+
+#[test]
 fn hostile_markdown_is_text() {
     let folder = folder();
     let page = OpenPage::open(&folder, &[]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::page_state::{PageState, is_fixable};
+use super::page_state::{PageState, is_fixable, redacted};
 use crate::catalog::build;
 use crate::cli::check::is_better;
 use crate::cli::text_file::replace_text;
@@ -45,11 +45,9 @@ pub(in crate::cli::serve) fn fix_problem(
     if request.write {
         write(source, &text)?;
     }
-    Ok(json!({
-        "file": source.path(),
-        "path": state.absolute_path(source),
-        "diff": lines_around_changes(source.text(), &text, CONTEXT_LINES),
-    }))
+    let diff = lines_around_changes(source.text(), &text, CONTEXT_LINES);
+    let answer = json!({ "file": source.path(), "path": state.absolute_path(source), "diff": diff });
+    redacted(&answer, &state.redactor)
 }
 
 /// Refuses a fix after which more is wrong than before.
