@@ -1,6 +1,7 @@
 //! A [`World`] that keeps how the actions of another one end, so that mocks can stand in for them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -45,12 +46,20 @@ pub struct RecordingWorld {
     redactor: Arc<Redactor>,
     world: Arc<dyn World>,
     actions: Mutex<Vec<RecordedAction>>,
+    /// How many bytes of replies may still be kept.
+    bytes_left: AtomicUsize,
 }
 
 impl RecordingWorld {
     /// Wraps a world. Secrets of `redactor` are in no description.
     pub fn new(redactor: Arc<Redactor>, world: Arc<dyn World>) -> RecordingWorld {
-        RecordingWorld { redactor, world, actions: Mutex::default() }
+        RecordingWorld { redactor, world, actions: Mutex::default(), bytes_left: AtomicUsize::new(usize::MAX) }
+    }
+
+    /// The same with a limit of how many bytes of replies are kept.
+    #[must_use]
+    pub fn with_limit(self, bytes: usize) -> RecordingWorld {
+        RecordingWorld { bytes_left: AtomicUsize::new(bytes), ..self }
     }
 
     /// What happened, in the order in which it began.
@@ -67,6 +76,12 @@ impl RecordingWorld {
     }
 
     fn end(&self, number: usize, reply: Result<MockReply, String>) {
+        let size = reply.as_ref().map_or(0, reply_size);
+        let left = |left: usize| left.checked_sub(size);
+        let reply = match self.bytes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left) {
+            Ok(_) => reply,
+            Err(_) => Err("more was answered in the call than is kept".to_owned()),
+        };
         if let Some(action) = self.actions.lock().get_mut(number) {
             action.reply = reply;
         }
@@ -128,6 +143,13 @@ fn response_reply(response: &HttpResponse) -> Result<MockReply, String> {
         }
     }
     Ok(MockReply::Response(MockResponse { status: response.status, headers, body: response.body.bytes.clone() }))
+}
+
+fn reply_size(reply: &MockReply) -> usize {
+    match reply {
+        MockReply::Program(output) => output.stdout.bytes.len() + output.stderr.bytes.len(),
+        MockReply::Response(response) => response.body.len(),
+    }
 }
 
 fn check_whole(bytes: &CapturedBytes) -> Result<(), String> {

@@ -121,7 +121,8 @@ impl CallRecorder {
     /// A call that this one records.
     #[must_use]
     pub fn record(self: &Arc<CallRecorder>, call: CallContext) -> CallContext {
-        let recording = Arc::new(RecordingWorld::new(self.redactor.clone(), call.world.clone()));
+        let recording =
+            Arc::new(RecordingWorld::new(self.redactor.clone(), call.world.clone()).with_limit(MAX_CALL_BYTES));
         *self.world.lock() = Some(recording);
         let world = self.world_at(0).unwrap_or_else(|| call.world.clone());
         CallContext { world, recorder: Some(self.clone()), ..call }

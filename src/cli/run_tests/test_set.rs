@@ -12,7 +12,7 @@ use crate::catalog::{BuildOutcome, Catalog, build};
 use crate::cli::manifest::VariableCommands;
 use crate::cli::process::build_runtime;
 use crate::compile::FileBuffers;
-use crate::diagnostic::SourceMap;
+use crate::diagnostic::{Diagnostic, Severity, SourceMap};
 use crate::load::{EnvSource, LoadedPacks, ManifestLocation, TestEnvironment, load_buffers};
 use crate::test_run::{
     Coverage, PlannedTest, TestFailure, TestOutcome, TestRunner, TestStatus, TestWorlds, plan_tests, seen_variables,
@@ -56,15 +56,23 @@ pub(crate) struct TestRunOptions<'a> {
 }
 
 impl TestSet {
-    /// Loads the tests; `None` if the manifest has errors.
-    pub(crate) fn load(source: &TestSource) -> Option<TestSet> {
+    /// Loads the tests.
+    ///
+    /// # Errors
+    /// The first error of the manifest.
+    pub(crate) fn load(source: &TestSource) -> Result<TestSet, String> {
         let declared = load_tests(source, TestEnvironment::default());
         let environment = TestEnvironment { records_coverage: true, ..test_environment(&declared) };
         let built = build(load_tests(source, environment));
-        let catalog = built.catalog.as_ref().filter(|_| !built.report.has_errors())?;
+        let error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
+        let error = built.report.diagnostics().iter().find(error).map(|error| error.message.clone());
+        let catalog = match (&built.catalog, error) {
+            (Some(catalog), None) => catalog,
+            (_, error) => return Err(error.unwrap_or_else(|| "it cannot be loaded".to_owned())),
+        };
         let tests = plan_tests(&declared);
         let fingerprints = test_fingerprints(&tests, &declared, catalog);
-        Some(TestSet { source: source.clone(), declared, tests, fingerprints, built })
+        Ok(TestSet { source: source.clone(), declared, tests, fingerprints, built })
     }
 
     /// The tests, each with its fingerprint.

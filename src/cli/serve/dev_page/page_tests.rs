@@ -117,7 +117,7 @@ impl PageTests {
     fn work(&self) {
         let mut known = self.known.lock();
         while let Some(wanted) = self.take_wanted() {
-            if let Some(set) = TestSet::load(&self.source) {
+            if let Ok(set) = TestSet::load(&self.source) {
                 self.run_wanted(&set, &wanted, &mut known);
                 let is_due = self.state.lock().wanted.is_due();
                 self.publish(&set, &known, is_due);

@@ -17,7 +17,7 @@ use crate::dev_page::{DevPageError, PageEntry, PageEntryKind, SaveTestRequest, l
 use crate::diagnostic::SourceFile;
 use crate::load::EnvSource;
 use crate::test_run::{PlannedTest, RecordedServer, Recording, TestOutcome, TestStatus, call_mocks};
-use crate::yaml::{InsertError, NewEntry, entry, entry_with_lines, flow_entry, insert_entry, json_of};
+use crate::yaml::{InsertError, Location, NewEntry, entry, entry_with_lines, flow_entry, insert_entry, json_of};
 
 /// How many lines are shown around the test.
 const CONTEXT_LINES: usize = 3;
@@ -55,54 +55,57 @@ impl TestWriter<'_> {
     /// There is no such entry, or the file cannot be written.
     pub(in crate::cli::serve) fn save(&self, request: &SaveTestRequest) -> Result<Value, DevPageError> {
         let entry = PageEntry { kind: request.kind, id: request.id.clone() };
-        let place = self.place(&entry)?;
-        let written = match &place {
-            Ok(file) => self.written(&entry, file, request),
-            Err(refusal) => Err(refusal.clone()),
+        let at = self.state.served().location_of(&entry);
+        let at = at.ok_or_else(|| DevPageError::UnknownEntry(entry.clone()))?;
+        let mut answer =
+            Map::from_iter([("name".to_owned(), request.name.as_str().into()), ("diff".to_owned(), json!([]))]);
+        let refusal = match self.place(at, &entry) {
+            Ok(file) => self.save_in(&file, &entry, request, &mut answer)?,
+            Err(refusal) => Some(refusal),
         };
-        let mut answer = json!({ "name": request.name, "diff": [] });
-        let (refusal, edited) = match written {
-            Ok(WrittenTest { text, refusal }) => (refusal, Some(text)),
-            Err(refusal) => (Some(refusal), None),
-        };
-        if let (Value::Object(answer), Ok(file)) = (&mut answer, &place) {
-            let before = file.source.text();
-            answer.insert("file".to_owned(), file.source.path().to_string_lossy().into());
-            answer.insert("path".to_owned(), file.state.absolute_path(file.source).to_string_lossy().into());
-            if let Some(text) = &edited {
-                answer.insert("diff".to_owned(), json!(lines_around_changes(before, text, CONTEXT_LINES)));
-            }
-            if let (true, None, Some(text)) = (request.write, &refusal, &edited) {
-                write(file.source, text)?;
-            }
-        }
-        if let (Value::Object(answer), Some(refusal)) = (&mut answer, refusal) {
-            answer.insert("refusal".to_owned(), refusal.into());
-        }
-        redacted(&answer, &self.state.redactor)
+        answer.extend(refusal.map(|refusal| ("refusal".to_owned(), refusal.into())));
+        redacted(&answer.into(), &self.state.redactor)
     }
 
-    /// The file for a test of an entry: that of the entry, if it has tests, or else the manifest of its pack. Or why there
-    /// is none.
-    fn place(&self, entry: &PageEntry) -> Result<Result<TestFile<'_>, String>, DevPageError> {
-        let state: &PageState = self.state.served();
-        let at = state.location_of(entry).ok_or_else(|| DevPageError::UnknownEntry(entry.clone()))?;
-        let source = state.report.sources.get(at.file());
-        let source = source.ok_or_else(|| DevPageError::UnknownEntry(entry.clone()))?;
-        let Some((pack, _)) = state.places.pack_of(source.path()) else {
-            return Ok(Err("its pack is not known".to_owned()));
+    /// Adds the file and its difference to the answer, and returns why nothing is written to it.
+    fn save_in(
+        &self,
+        file: &TestFile<'_>,
+        entry: &PageEntry,
+        request: &SaveTestRequest,
+        answer: &mut Map<String, Value>,
+    ) -> Result<Option<String>, DevPageError> {
+        let path = file.state.absolute_path(file.source);
+        answer.insert("file".to_owned(), file.source.path().to_string_lossy().into());
+        answer.insert("path".to_owned(), path.to_string_lossy().into());
+        let WrittenTest { text, refusal } = match self.written(entry, file, request) {
+            Ok(written) => written,
+            Err(refusal) => return Ok(Some(refusal)),
         };
+        let diff = lines_around_changes(file.source.text(), &text, CONTEXT_LINES);
+        answer.insert("diff".to_owned(), json!(diff));
+        if request.write && refusal.is_none() {
+            write(file.source, &text)?;
+        }
+        Ok(refusal)
+    }
+
+    /// The file for a test of an entry: that of the entry, if it has tests, or else the manifest of its pack. An error says
+    /// in words why there is none.
+    fn place(&self, at: Location, entry: &PageEntry) -> Result<TestFile<'_>, String> {
+        let state: &PageState = self.state.served();
+        let source = state.report.sources.get(at.file()).ok_or("its file is not known")?;
+        let (pack, _) = state.places.pack_of(source.path()).ok_or("its pack is not known")?;
         if pack.is_locked {
-            return Ok(Err("it is of a pack from elsewhere, whose files are not edited".to_owned()));
+            return Err("it is of a pack from elsewhere, whose files are not edited".to_owned());
         }
         let has_tests = json_of(source.text()).is_some_and(|file| file.get("tests").is_some());
         let manifest = pack.manifest.and_then(|file| state.report.sources.get(file));
-        let Some(source) = (if has_tests { Some(source) } else { manifest }) else {
-            return Ok(Err("its pack has no manifest for a test".to_owned()));
-        };
+        let source = if has_tests { Some(source) } else { manifest };
+        let source = source.ok_or("its pack has no manifest for a test")?;
         let is_named = matches!(entry.kind, PageEntryKind::Prompt | PageEntryKind::Tool);
         let entry_name = pack.prefix.strip(&entry.id).filter(|_| is_named).unwrap_or(&entry.id).to_owned();
-        Ok(Ok(TestFile { state, source, entry_name }))
+        Ok(TestFile { state, source, entry_name })
     }
 
     /// The file with the test; an error says in words why there is none.
@@ -117,10 +120,16 @@ impl TestWriter<'_> {
         if request.record {
             return self.recorded(file, request, &draft);
         }
-        let actions: Vec<_> = rounds.iter().flat_map(|call| call.actions.clone()).collect();
+        let actions = rounds.iter().flat_map(|call| call.actions.clone());
+        // Changes of files have no reply: a folder of the test's own stands in for them.
+        let (changes, actions): (Vec<_>, Vec<_>) = actions.partition(|action| action.mock == "file");
+        let own_folder = (!changes.is_empty()).then(|| ("file".to_owned(), json!({ "files": {} })));
         let server = RecordedServer { redactor: &file.state.redactor, sources: &file.state.report.sources };
         let mocks = |variables| match call_mocks(&actions, variables, &server) {
-            Recording::Mocks(mocks) => Ok(mocks),
+            Recording::Mocks(mut mocks) => {
+                mocks.extend(own_folder.clone());
+                Ok(mocks)
+            }
             Recording::Refused(reason) => Err(reason),
         };
         let text = file.with_test(&request.name, &draft.to_value(&mocks(Map::new())?, false))?;
@@ -178,7 +187,7 @@ impl TestWriter<'_> {
         let mut buffers = FileBuffers::default();
         buffers.insert(path, text.as_bytes().to_vec());
         let set = TestSet::load(&TestSource { buffers, ..self.tests.source().clone() });
-        let set = set.ok_or("the manifest has errors, or the name is not one of a test")?;
+        let set = set.map_err(|error| format!("the manifest would have an error: {error}"))?;
         let number = set.tests().position(|(test, _)| is_test_of_file(&set, test, name, file.source));
         let number = number.ok_or("the manifest would not have the test: another file has its tests")?;
         let (test, _) = set.tests().nth(number).ok_or("there is no test")?;
