@@ -20,7 +20,7 @@ export class Drawers {
       bar.append(button);
     }
     const close = element("button", { type: "button", class: "quiet drawer-close", "aria-label": "Close the drawer", text: "✕", onclick: () => this.toggle(this.#open) });
-    this.#panel.addEventListener("keydown", (event) => event.key === "Escape" && !event.defaultPrevented && this.toggle(this.#open));
+    place.addEventListener("keydown", (event) => this.#open && event.key === "Escape" && !event.defaultPrevented && this.toggle(this.#open));
     bar.append(element("span", { class: "spacer" }), more, close);
     place.append(bar, this.#panel);
     this.#draw();

@@ -12,11 +12,15 @@ import { keep, kept } from "/storage.js";
 
 const RENEW_DELAY_MS = 150;
 
+/** The keys that run an entry. */
+const RUN_KEYS = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘↵" : "Ctrl ↵";
+
 export class EntryView {
+  /** The form and the result side by side. */
+  element = element("div", { class: "entry" });
   #client;
   #api;
   #options;
-  #place;
   #entry;
   #schema;
   #form;
@@ -31,11 +35,10 @@ export class EntryView {
   #values = {};
   #result;
 
-  constructor({ client, api, options, place }, entry, schemas) {
+  constructor({ client, api, options }, entry, schemas) {
     this.#client = client;
     this.#api = api;
     this.#options = options;
-    this.#place = place;
     this.#entry = entry;
     this.#tabs = new ResultTabs({
       entry, api, options,
@@ -78,7 +81,7 @@ export class EntryView {
     const { listing, kind, id, place } = this.#entry;
     const titleId = freshId("entry");
     const label = kind === "tool" ? "Run" : kind === "prompt" ? "Get" : "Read";
-    this.#run = element("button", { type: "submit", class: "primary" }, label, element("kbd", { "aria-hidden": "true", text: "⌘↵" }));
+    this.#run = element("button", { type: "submit", class: "primary" }, label, element("kbd", { "aria-hidden": "true", text: RUN_KEYS }));
     this.#cancel = element("button", { type: "button", text: "Cancel", hidden: true, onclick: () => this.#call?.cancel() });
     const reset = element("button", { type: "button", class: "quiet", text: "Reset", onclick: () => this.reset() });
     const form = element("form", { class: "entry-form", novalidate: true, "aria-labelledby": titleId },
@@ -94,7 +97,7 @@ export class EntryView {
       event.preventDefault();
       this.show();
     });
-    this.#place.replaceChildren(element("div", { class: "entry" }, form, this.#tabs.element));
+    this.element.replaceChildren(form, this.#tabs.element);
   }
 
   #copyMenu() {
@@ -147,6 +150,7 @@ export class EntryView {
   async #saveTest() {
     const { values, error, missing } = this.#form.read({ shows: true });
     if (error || missing) return void (this.#tabs.status = error ?? `${missing} is required`);
+    if (this.#result === undefined || this.#isOutdated()) return void (this.#tabs.status = "run it first: a test expects what was seen");
     const { kind, id } = this.#entry;
     const uri = paramsOf(this.#entry, values).uri;
     openSaveTest(this.#api, { kind, id, uri, arguments: values, call: this.#call?.id });
@@ -159,7 +163,7 @@ export class EntryView {
 
   /** Another choice of how it is shown. */
   redraw(name) {
-    if (name === "editor") this.#place.querySelector(".entry-place")?.setAttribute("href", this.#options.editorLink(this.#entry.place));
+    if (name === "editor") this.element.querySelector(".entry-place")?.setAttribute("href", this.#options.editorLink(this.#entry.place));
     this.#tabs.redraw();
   }
 
@@ -188,9 +192,18 @@ export class EntryView {
 
   #changed() {
     keep(this.#key, this.#form.kept({ secrets: false }));
-    if (this.#isRunByHand) return;
+    if (this.#isRunByHand) {
+      if (this.#isOutdated()) this.#tabs.status = "the arguments are others than those of this result";
+      return;
+    }
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.show(), RENEW_DELAY_MS);
+  }
+
+  /** Whether what is shown came of other arguments than those in the form. */
+  #isOutdated() {
+    const { values } = this.#form.read();
+    return this.#result !== undefined && JSON.stringify(values) !== JSON.stringify(this.#values);
   }
 
   get #key() {
@@ -224,6 +237,8 @@ export class EntryView {
     if (this.#isRunByHand) this.#tabs.begin();
     const ask = async (requests, signal) => {
       this.#tabs.status = "waiting for your answer";
+      // The question takes the focus that stood here since it was run.
+      if (document.activeElement === this.#cancel) this.#cancel.blur();
       const onAnswered = (key, answer) => keep(`answers ${this.#key}`, Object.assign(answers, { [key]: answer }));
       return askQuestions(requests, this.#tabs.showQuestions(), signal, { earlier, onAnswered });
     };
@@ -303,6 +318,5 @@ export class EntryView {
     clearTimeout(this.#timer);
     this.#call?.cancel();
     this.#call = undefined;
-    this.#place.replaceChildren();
   }
 }

@@ -17,6 +17,9 @@ import { followNextRun, takeToken } from "/token.js";
 import { KINDS } from "/tree_model.js";
 import { ViewOptions } from "/view_options.js";
 
+/** How many entries keep what was last seen of them. */
+const MAX_VIEWS = 30;
+
 class Page {
   #client;
   #api;
@@ -28,6 +31,8 @@ class Page {
   #digest;
   #chosen = kept("chosen");
   #view;
+  /** The views of the entries that were shown last, which go on with their calls. */
+  #views = new Map();
   #gaps = [];
   #refreshing = Promise.resolve();
   #isGone = false;
@@ -99,7 +104,7 @@ class Page {
       const hasCommand = event.metaKey || event.ctrlKey;
       const isTyping = event.target.matches("input, textarea, select") || document.querySelector("dialog[open]");
       if (hasCommand && event.key.toLowerCase() === "k") this.#palette.open();
-      else if (hasCommand && event.key === "Enter" && !document.querySelector("dialog[open]")) this.#view?.show();
+      else if (hasCommand && event.key === "Enter" && !document.querySelector("dialog[open]")) this.#submit(event.target);
       else if (isTyping || hasCommand || event.altKey) return;
       else if (event.key === "/") document.getElementById("filter").select();
       else if (event.key === "n") this.#view?.walk(1);
@@ -107,6 +112,13 @@ class Page {
       else return;
       event.preventDefault();
     });
+  }
+
+  /** Answers the question in which one writes, or else runs the entry. */
+  #submit(target) {
+    const question = target.closest("[role=log] form");
+    if (question) question.requestSubmit();
+    else this.#view?.show();
   }
 
   #optionChanged(name) {
@@ -124,7 +136,7 @@ class Page {
       case "tests":
         return this.#showTests(event);
       case "call":
-        this.#view?.note(event);
+        for (const view of this.#views.values()) view.note(event);
     }
     this.#calls.add(event);
     this.#drawers.setCount("calls", String(this.#calls.count));
@@ -195,9 +207,19 @@ class Page {
       this.#choose(known ?? this.#entries[0]);
     } else {
       this.#isGone = true;
-      this.#view?.close();
       this.#view = undefined;
       this.#place.replaceChildren(goneView());
+    }
+    const keys = new Set(this.#entries.map(({ key }) => key));
+    this.#dropViews((key) => !keys.has(key));
+  }
+
+  /** Ends the views of some entries. */
+  #dropViews(isDropped) {
+    for (const [key, view] of this.#views) {
+      if (!isDropped(key)) continue;
+      view.close();
+      this.#views.delete(key);
     }
   }
 
@@ -209,16 +231,25 @@ class Page {
   }
 
   #choose(entry) {
-    this.#view?.close();
-    this.#view = undefined;
     this.#isGone = false;
     this.#chosen = entry?.key;
+    this.#view = undefined;
     if (!entry) return this.#place.replaceChildren(emptyView());
     keep("chosen", entry.key);
     this.#tree.choose(entry.key);
-    this.#view = new EntryView({ client: this.#client, api: this.#api, options: this.#options, place: this.#place }, entry, this.#schemas);
-    this.#view.gaps = this.#gaps;
-    this.#view.renew(false);
+    const known = this.#views.get(entry.key);
+    const view = known ?? new EntryView({ client: this.#client, api: this.#api, options: this.#options }, entry, this.#schemas);
+    known?.update(entry, this.#schemas);
+    // The last one is the newest.
+    this.#views.delete(entry.key);
+    this.#views.set(entry.key, view);
+    const [oldest] = this.#views.keys();
+    if (this.#views.size > MAX_VIEWS) this.#dropViews((key) => key === oldest);
+    this.#view = view;
+    view.gaps = this.#gaps;
+    this.#place.replaceChildren(view.element);
+    view.redraw();
+    view.renew(false);
   }
 
   /** What the palette offers. */

@@ -21,7 +21,7 @@ export class PageApi {
     const response = await fetch(`/api/${name}`, { method: "POST", headers, body: JSON.stringify(body) });
     const isJson = response.headers.get("Content-Type")?.startsWith("application/json");
     const answer = isJson ? await response.json() : { error: `${response.status}: ${(await response.text()).trim()}` };
-    if (!response.ok) throw new ApiError(answer);
+    if (!response.ok || answer.error !== undefined) throw new ApiError(answer);
     return answer;
   }
 

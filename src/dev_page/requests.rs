@@ -111,13 +111,13 @@ pub enum DevPageError {
 }
 
 impl DevPageError {
-    /// The status of HTTP.
+    /// The status of HTTP. What an author can come to by a mistake is an answer: browsers write the others to their console.
     #[must_use]
     pub fn status(&self) -> u16 {
         match self {
-            DevPageError::UnknownRequest(_) | DevPageError::UnknownEntry(_) => 404,
+            DevPageError::UnknownRequest(_) => 404,
             DevPageError::InvalidBody(_) => 400,
-            DevPageError::InText { .. } | DevPageError::Failed(_) => 422,
+            DevPageError::UnknownEntry(_) | DevPageError::InText { .. } | DevPageError::Failed(_) => 200,
         }
     }
 

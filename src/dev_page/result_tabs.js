@@ -135,6 +135,8 @@ export class ResultTabs {
 
   fail(message) {
     this.#shown = undefined;
+    // There are no steps of a call that never began.
+    if (this.#entry.kind === "tool" && this.tab !== "rendered") this.#options.set("tab", "rendered");
     this.#output.replaceChildren(element("p", { class: "result-error", role: "alert", text: message }));
     this.#drawTools();
   }

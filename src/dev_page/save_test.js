@@ -19,6 +19,7 @@ export function openSaveTest(api, call) {
   let number = 0;
   const show = async () => {
     const mine = (number += 1);
+    if (!preview.childElementCount) preview.replaceChildren(element("p", { class: "dim", text: "checking…" }));
     const said = await send(false).catch(({ message }) => ({ refusal: message }));
     if (mine !== number) return;
     save.disabled = said.refusal !== undefined;
@@ -39,6 +40,7 @@ export function openSaveTest(api, call) {
     const said = await send(true).catch(({ message }) => ({ refusal: message }));
     if (said.refusal === undefined) return close();
     preview.replaceChildren(element("p", { class: "error-text", text: said.refusal }));
+    save.disabled = false;
   });
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);

@@ -9,7 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { DESK_TOKEN } from "./dev_page_fixtures.mjs";
 
-export const [binary, modules, pictures, reloadCount = 400] = process.argv.slice(2);
+export const [binary, modules, pictures, reloadCount = 360] = process.argv.slice(2);
 const load = createRequire(join(resolve(modules), "/"));
 export const { chromium } = load("playwright-core");
 const axe = readFileSync(load.resolve("axe-core"), "utf8");

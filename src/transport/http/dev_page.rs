@@ -69,7 +69,10 @@ impl DevPage {
     ) -> Result<Response, RefusedRequest> {
         let (parts, body) = request.into_parts();
         let Some(name) = parts.uri.path().strip_prefix(REQUEST_PATH).map(str::to_owned) else {
-            return Ok(self.event_stream(http_server, &parts.headers));
+            return Ok(match parts.method {
+                Method::GET => self.event_stream(http_server, &parts.headers),
+                _ => method_not_allowed("GET"),
+            });
         };
         if parts.method != Method::POST {
             return Ok(method_not_allowed("POST"));
@@ -83,7 +86,7 @@ impl DevPage {
         let (status, json) = match answering.await {
             Ok(Ok(answer)) => (StatusCode::OK, answer),
             Ok(Err(error)) => {
-                (StatusCode::from_u16(error.status()).unwrap_or(StatusCode::UNPROCESSABLE_ENTITY), error.to_json())
+                (StatusCode::from_u16(error.status()).unwrap_or(StatusCode::BAD_REQUEST), error.to_json())
             }
             Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, json!({ "error": "the request ended without an answer" })),
         };
