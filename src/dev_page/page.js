@@ -137,6 +137,8 @@ class Page {
         return this.#showTests(event);
       case "call":
         for (const view of this.#views.values()) view.note(event);
+        // What the page itself renders at each save is no call of anybody.
+        if (event.preview) return;
     }
     this.#calls.add(event);
     this.#drawers.setCount("calls", String(this.#calls.count));
