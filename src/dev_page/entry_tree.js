@@ -6,7 +6,7 @@ import { buildTree, filteredRows, visibleRows } from "/tree_model.js";
 
 const ROWS_AROUND = 8;
 const TOGGLED = "toggled";
-const WORDS = { changed: "changed at the last save", broken: "broken", failed: "a test fails" };
+const WORDS = { changed: "changed at the last save", broken: "broken", failed: "a test fails", passed: "its tests pass" };
 
 export class EntryTree {
   #tree = element("div", { class: "tree", role: "tree", tabindex: "0", "aria-label": "Entries" });
@@ -24,7 +24,7 @@ export class EntryTree {
 
   /**
    * @param onChoose (entry) when one is chosen
-   * @param marksOf (key) => the marks of an entry: "changed", "broken", "failed"
+   * @param marksOf (key) => the marks of an entry: "changed", "broken", "failed", "passed"
    */
   constructor({ onChoose, marksOf }) {
     this.#onChoose = onChoose;
@@ -139,7 +139,7 @@ export class EntryTree {
   }
 
   #marks(entry) {
-    const signs = { changed: "●", broken: "!", failed: "✕" };
+    const signs = { changed: "●", broken: "!", failed: "✕", passed: "✓" };
     return this.#marksOf(entry.key).map((mark) =>
       element("span", { class: `tree-mark ${mark}`, title: WORDS[mark] },
         element("span", { "aria-hidden": "true", text: signs[mark] }), element("span", { class: "hidden-text", text: WORDS[mark] })));

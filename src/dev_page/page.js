@@ -177,7 +177,8 @@ class Page {
   #marksOf(key) {
     const marks = [];
     if (this.#broken.has(key)) marks.push("broken");
-    if (this.#tests.statusOf(key) === "failed") marks.push("failed");
+    const tested = this.#tests.statusOf(key);
+    if (tested) marks.push(tested);
     if (this.#edited.has(key)) marks.push("changed");
     return marks;
   }

@@ -256,6 +256,7 @@ async function problems({ tab }, folder, other) {
 /** Tests run beside, fail where they should, and are written from a call. */
 async function tests({ tab }, folder) {
   await shows(tab.locator(".drawer-bar"), "2 passed");
+  await row(tab, "greet").locator(".tree-mark.passed").waitFor();
   await openDrawer(tab, "Tests");
   await shows(drawer(tab), "greets warmly");
   save(folder, HELLO.replace("a {{style}} hello", "a {{style}} farewell"));
