@@ -493,6 +493,8 @@ try {
   browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
   const [first, second] = [await open(context, server.address), await open(context, server.address)];
+  // A tab behind another is drawn but once a second.
+  await first.tab.bringToFront();
   await editing(first, folder);
   await accessible(first.tab, "an entry");
   await entries(first);
