@@ -24,8 +24,8 @@ from replicas_world import REMEMBERED_WITHIN, Broken, Replica, World
 from served import SOON, Failed
 
 EVENTS_A_ROUND = 4
-HEARD_WITHIN = 5.0
-"""Within so many seconds clients know of an edit that every replica has."""
+HEARD_WITHIN = 10.0
+"""Within so many seconds clients know of an edit that every replica has: one that missed a failover sees it at its next look."""
 KEPT_KEYS = 2
 """How many state keys there are: the newest, and those before it."""
 
