@@ -35,23 +35,3 @@ export function media(mimeType, data, name) {
   }
   return element("p", { class: "dim", text: `${type || "bytes"}, ${data.length} characters of base64` });
 }
-
-/** JSON as a tree whose branches open. */
-export function tree(value, key) {
-  const label = key === undefined ? [] : [element("span", { class: "key", text: `${key}: ` })];
-  if (value === null || typeof value !== "object") {
-    return element("li", {}, ...label, element("span", { text: JSON.stringify(value) ?? "" }));
-  }
-  const entries = Object.entries(value);
-  const size = Array.isArray(value) ? `[${entries.length}]` : `{${entries.length}}`;
-  const open = entries.length <= 50;
-  const branches = element("ul", { class: "tree" });
-  const details = element("details", { open }, element("summary", {}, ...label, size), branches);
-  const fill = () => branches.childElementCount || entries.forEach(([name, part]) => branches.append(tree(part, name)));
-  if (open) fill();
-  details.addEventListener("toggle", fill);
-  return element("li", {}, details);
-}
-
-/** The tree of a whole value. */
-export const wholeTree = (value) => element("ul", { class: "tree" }, tree(value));

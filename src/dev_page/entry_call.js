@@ -75,7 +75,7 @@ export class EntryCall {
 }
 
 /** The URI of a template (RFC 6570) with these values, in the forms that folio has. */
-export function expandTemplate(template, values) {
+function expandTemplate(template, values) {
   return template.replace(/\{([+#./;?&]?)([^}]*)\}/g, (_, operator, list) => {
     const rows = list.split(",").map((name) => name.replace(/(\*|:\d+)$/, ""));
     const given = rows.filter((name) => values[name] !== undefined && values[name] !== "");

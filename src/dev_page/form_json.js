@@ -48,7 +48,7 @@ function mistakeAt(text) {
 }
 
 /** JSON in a text: its value, or what is wrong and where. */
-export function parseJson(text) {
+function parseJson(text) {
   try {
     return { value: JSON.parse(text) };
   } catch {

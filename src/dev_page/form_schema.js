@@ -4,7 +4,7 @@
 const MAX_REFERENCES = 32;
 
 /** How deep lists and objects have controls of their own. Beneath, they are JSON. */
-export const MAX_DEPTH = 4;
+const MAX_DEPTH = 4;
 
 /** What a text has at most to be tried against a pattern. */
 const MAX_MATCHED = 10_000;
@@ -93,7 +93,7 @@ export function choicesOf(schema) {
 }
 
 /** Whether choices are few and short enough to be buttons. */
-export const areShort = (choices, depth) =>
+const areShort = (choices, depth) =>
   choices.length <= MAX_SEGMENTS && choices.reduce((sum, { label }) => sum + label.length + 3, 0) <= SEGMENTS_WIDTH - depth * 4;
 
 /** What an object says of the keys that it does not name: a schema, if they are wanted. */
@@ -133,7 +133,7 @@ export function kindOf(schema, depth, root) {
   return { date: "date", "date-time": "date", time: "date", email: "email", uri: "url", url: "url" }[schema.format] ?? "text";
 }
 
-export const hasProperties = ({ properties }) => isObject(properties) && Object.keys(properties).length > 0;
+const hasProperties = ({ properties }) => isObject(properties) && Object.keys(properties).length > 0;
 
 /** The type that other keywords tell. */
 function impliedType(schema) {

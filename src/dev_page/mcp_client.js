@@ -1,12 +1,12 @@
 // A client of MCP over HTTP: in 2026-07-28 each request stands for itself, in older versions a session is begun for it.
 
-export const NEWEST = "2026-07-28";
+const NEWEST = "2026-07-28";
 export const VERSIONS = [NEWEST, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 const CLIENT_INFO = { name: "folio-page", version: "1" };
 const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 
 /** An error that the server answered with, or that kept it from answering. */
-export class RequestError extends Error {
+class RequestError extends Error {
   constructor(message, code) {
     super(message);
     this.code = code;

@@ -1,7 +1,7 @@
 // What the server does for the page beside MCP.
 
 /** An error with the place in the text that was sent, where there is one. */
-export class ApiError extends Error {
+class ApiError extends Error {
   constructor({ error, line, column }) {
     super(error);
     Object.assign(this, { line, column });

@@ -216,6 +216,7 @@ async function questions({ tab }) {
   await runs(tab);
   await tab.getByText("one of three").waitFor();
   await tab.getByRole("progressbar").waitFor();
+  await shows(result(tab).locator(".result-log"), "half way");
   await shows(result(tab), "finished");
 }
 
@@ -284,6 +285,24 @@ async function tests({ tab }, folder) {
   save(folder, HELLO);
   await shows(tab.locator(".drawer-bar"), "2 passed");
   await closeDrawer(tab);
+}
+
+/** What stands in a form is passed on as a command, as JSON and as a test. */
+async function copies({ tab }) {
+  await choose(tab, "greet");
+  await field(form(tab), "who").fill("Ada L");
+  const copied = async (name) => {
+    await form(tab).getByRole("button", { name: "Copy…" }).click();
+    await tab.getByRole("menuitem", { name }).click();
+    await shows(result(tab).locator(".result-status"), "copied");
+    return tab.evaluate("navigator.clipboard.readText()");
+  };
+  const command = await copied("Copy as folio get");
+  check("a form is copied as a command", command.startsWith("folio get greet 'who=Ada L'"), command);
+  const json = await copied("Copy as JSON");
+  check("a form is copied as JSON", JSON.parse(json).who === "Ada L", json);
+  const test = await copied("Copy as test");
+  check("a form is copied as a test", test.startsWith("tests:\n") && test.includes('"who":"Ada L"'), test);
 }
 
 /** The calls of another client are shown, with what was sent and answered, and what they did. */
@@ -491,7 +510,8 @@ try {
   save(folder, HELLO);
   server = await start(folder);
   browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  const permissions = ["clipboard-read", "clipboard-write"];
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, permissions });
   const [first, second] = [await open(context, server.address), await open(context, server.address)];
   // A tab behind another is drawn but once a second.
   await first.tab.bringToFront();
@@ -505,6 +525,7 @@ try {
   await questions(first);
   await problems(first, folder, second);
   await tests(first, folder);
+  await copies(first);
   await calls(first, server);
   await keyboard(first);
   await hostile(first, folder);

@@ -72,6 +72,7 @@ ${Array.from({ length: 12 }, (_, at) => `  section-${at}: { uri: "docs://handboo
     description: Tells how far it is
     run:
       - progress: { progress: 1, total: 3, message: one of three }
+      - log: half way
       - exec: [sleep, "1.5"]
     result: { text: finished }
   release:
