@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
+use std::{fs, io};
 
 use indexmap::IndexSet;
 
@@ -276,6 +277,17 @@ impl FileBuffers {
     /// Sets a text instead of a file, by its absolute path without links.
     pub fn insert(&mut self, path: PathBuf, text: impl Into<Arc<[u8]>>) {
         self.texts.insert(path, text.into());
+    }
+
+    /// Sets a text instead of a file by any path to it. Where that is a link, the text stands in for what it leads to.
+    ///
+    /// # Errors
+    /// Its folder is not found.
+    pub fn insert_file(&mut self, path: &Path, text: impl Into<Arc<[u8]>>) -> io::Result<()> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        self.insert(fs::canonicalize(folder)?.join(name), text);
+        Ok(())
     }
 
     /// The text instead of a file.

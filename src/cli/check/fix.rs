@@ -57,9 +57,8 @@ fn try_fixes(
     let edited = edited_files(&checked.report, fixes);
     let mut buffers = check.buffers.clone();
     for (path, file) in &edited {
-        if let Ok(path) = std::fs::canonicalize(path) {
-            buffers.insert(path, file.after.clone().into_bytes());
-        }
+        // A file that is gone has no fix.
+        let _ = buffers.insert_file(path, file.after.as_bytes());
     }
     let before = std::mem::replace(&mut check.buffers, buffers);
     let next = check.check();

@@ -1,7 +1,6 @@
 //! `folio test --record`: writes what happened in live tests as their mocks, once the tests pass with them.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use anyhow::Context;
 use indexmap::IndexMap;
@@ -181,7 +180,7 @@ fn check_again(
     let mut buffers = FileBuffers::default();
     for (file, text) in texts {
         let source = run.report.sources.get(*file).context("a file of the manifest is gone")?;
-        buffers.insert(fs::canonicalize(source.path())?, text.clone().into_bytes());
+        buffers.insert_file(source.path(), text.as_bytes())?;
     }
     let is_open = |name: &str| tests.iter().any(|test| test.refusal.is_none() && test.calls.contains(&name));
     let wanted = TestSelection { is_selected: &|test| is_open(&test.name), output, coverage: None };

@@ -1,6 +1,5 @@
 //! Answers `fix`: applies the certain fix of one problem.
 
-use std::fs;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -58,8 +57,8 @@ fn check_fixed(
     text: &str,
 ) -> Result<(), DevPageError> {
     let mut buffers = FileBuffers::default();
-    let path = fs::canonicalize(source.path()).map_err(|error| DevPageError::Failed(error.to_string()))?;
-    buffers.insert(path, text.as_bytes().to_vec());
+    let inserted = buffers.insert_file(source.path(), text.as_bytes());
+    inserted.map_err(|error| DevPageError::Failed(error.to_string()))?;
     let fixed = build(load_buffers(location, &EnvSource::Process, &buffers)).report;
     let unfixed = build(load_buffers(location, &EnvSource::Process, &FileBuffers::default())).report;
     // What only a served manifest is refused for counts the same in both.

@@ -1,6 +1,5 @@
 //! Answers `test/save`: writes a call of the page as a test, once the test passes.
 
-use std::fs;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -183,9 +182,8 @@ impl TestWriter<'_> {
         name: &str,
         options: TestRunOptions<'_>,
     ) -> Result<TriedTest, String> {
-        let path = fs::canonicalize(file.source.path()).map_err(|error| error.to_string())?;
         let mut buffers = FileBuffers::default();
-        buffers.insert(path, text.as_bytes().to_vec());
+        buffers.insert_file(file.source.path(), text.as_bytes()).map_err(|error| error.to_string())?;
         let set = TestSet::load(&TestSource { buffers, ..self.tests.source().clone() });
         let set = set.map_err(|error| format!("the manifest would have an error: {error}"))?;
         let number = set.tests().position(|(test, _)| is_test_of_file(&set, test, name, file.source));
