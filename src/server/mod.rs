@@ -66,7 +66,7 @@ pub(crate) use session_record::{
     SessionChange, SessionEvent, SessionInbox, SessionMessage, SessionRecord, SharedSession,
 };
 pub use shared_server::{ServeOptions, SharedServer};
-pub(crate) use subscription::announce_everything;
+pub(crate) use subscription::{announce_everything, start_change_notifications};
 pub(crate) use untyped_request::params_error;
 
 use crate::action::CallContext;

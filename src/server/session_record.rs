@@ -203,7 +203,6 @@ impl ConnectionHandler {
         &self,
         id: &str,
         access: &AccessControl,
-        has_listened: bool,
         lifetime: Duration,
     ) -> Result<(), StoreError> {
         let Some(NegotiatedSession { client, spec_version, .. }) = self.session.negotiated() else { return Ok(()) };
@@ -211,18 +210,19 @@ impl ConnectionHandler {
         let start = SessionStart { caller: access.caller_key(), client: client.clone(), version };
         let store = self.shared_server.store();
         store.put(&key(id), &encode(&start), lifetime).await?;
-        for change in self.changes_so_far(has_listened) {
+        for change in self.changes_so_far() {
             store.append(&changes_key(id), &encode(&change), changes_limit(lifetime)).await?;
         }
         Ok(())
     }
 
-    fn changes_so_far(&self, has_listened: bool) -> Vec<SessionChange> {
+    /// But for whether its client has listened, which the session knows.
+    fn changes_so_far(&self) -> Vec<SessionChange> {
         let level = self.session.log_level();
         let level = (level != LogLevel::Info).then_some(SessionChange::Level(level));
         let subscribed: Vec<String> = self.session.subscribed().keys().cloned().collect();
         let subscribed = subscribed.into_iter().map(SessionChange::Subscribed);
-        level.into_iter().chain(subscribed).chain(has_listened.then_some(SessionChange::Listened)).collect()
+        level.into_iter().chain(subscribed).collect()
     }
 
     /// Tells replicas that hold a session of a notification, which may be about a request elsewhere.

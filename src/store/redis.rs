@@ -27,6 +27,8 @@ const MAX_WAITING_MESSAGES: usize = 1024;
 /// How long a read waits for a message, and how much longer its answer may take.
 const READ_WAIT: Duration = Duration::from_secs(2);
 const READ_TIMEOUT: Duration = Duration::from_secs(6);
+/// How long after a replica has taken its first request it may begin to read messages.
+const START_MARGIN: Duration = Duration::from_secs(10);
 /// How long after a failure messages are read again.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
 /// How much longer used ids are remembered, should clocks differ.
@@ -84,7 +86,9 @@ impl RedisStore {
             gap,
         });
         let mut tasks = JoinSet::new();
+        let following = link.clone();
         tasks.spawn(async move { link.keep_connected().await });
+        tasks.spawn(async move { following.follow_master().await });
         let reading = state.clone();
         tasks.spawn(async move { reading.read_messages().await });
         let scripts = Scripts {
@@ -216,7 +220,7 @@ impl RedisState {
     ) -> RedisResult<()> {
         let positions = match positions {
             Some(positions) => positions,
-            None => positions.insert([last_id(connection, &streams[0]).await?, "0-0".to_owned()]),
+            None => positions.insert([first_position(connection, &streams[0]).await?, "0-0".to_owned()]),
         };
         let options = StreamReadOptions::default().block(READ_WAIT.as_millis() as usize).count(MESSAGES_PER_READ);
         loop {
@@ -242,11 +246,12 @@ impl RedisState {
     }
 }
 
-/// The id of the last message in a stream.
-async fn last_id(connection: &mut MultiplexedConnection, stream: &str) -> RedisResult<String> {
+/// After which message of a stream a new replica reads: of what was sent since it took its first request it misses nothing.
+async fn first_position(connection: &mut MultiplexedConnection, stream: &str) -> RedisResult<String> {
     let last: Vec<(String, ::redis::Value)> =
         cmd("XREVRANGE").arg(stream).arg("+").arg("-").arg("COUNT").arg(1).query_async(connection).await?;
-    Ok(last.into_iter().next().map_or_else(|| "0-0".to_owned(), |(id, _)| id))
+    let sent_at = last.first().and_then(|(id, _)| id.split('-').next()?.parse().ok()).unwrap_or(0);
+    Ok(format!("{}-0", u64::saturating_sub(sent_at, milliseconds(START_MARGIN))))
 }
 
 /// An epoch to begin with.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{AsyncConnectionConfig, RedisError, RedisResult};
+use ::redis::{AsyncConnectionConfig, ConnectionAddr, RedisError, RedisResult};
+use futures_util::StreamExt as _;
 use parking_lot::RwLock;
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::time::timeout;
@@ -18,15 +19,23 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_millis(700);
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(1500);
 /// How long after a failure it is tried again.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
+/// How often Sentinels are asked for the master, should the one be gone that says so by itself.
+const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 
 pub(super) struct RedisLink {
     connector: Mutex<Connector>,
-    current: RwLock<Option<MultiplexedConnection>>,
+    current: RwLock<Option<Connected>>,
     /// How many connections there were.
     connections: watch::Sender<u64>,
     lost: Notify,
     /// Is told of each new connection: what was sent before may not have arrived.
     gap: Arc<Notify>,
+}
+
+#[derive(Clone)]
+struct Connected {
+    server: ConnectionAddr,
+    connection: MultiplexedConnection,
 }
 
 impl RedisLink {
@@ -45,12 +54,12 @@ impl RedisLink {
         let mut is_away = false;
         loop {
             let config = AsyncConnectionConfig::new().set_response_timeout(Some(RESPONSE_TIMEOUT));
-            match self.connect(&config).await {
-                Ok(connection) => {
+            match self.open(&config).await {
+                Ok(connected) => {
                     if std::mem::take(&mut is_away) {
                         tracing::info!(target: "folio::store", "the store is back");
                     }
-                    *self.current.write() = Some(connection);
+                    *self.current.write() = Some(connected);
                     self.connections.send_modify(|count| *count += 1);
                     self.gap.notify_one();
                     self.lost.notified().await;
@@ -65,16 +74,47 @@ impl RedisLink {
         }
     }
 
+    /// Leaves a master when Sentinels name another: it may take commands for seconds more, and they are lost. Ends without
+    /// Sentinels.
+    pub(super) async fn follow_master(&self) {
+        loop {
+            match in_time(async { self.connector.lock().await.subscribe_to_masters().await }).await {
+                Ok(Some(mut subscription)) => {
+                    let mut masters = subscription.on_message();
+                    let mut has_ended = false;
+                    while !has_ended {
+                        // What was said before is not heard, and a Sentinel may end without a word.
+                        self.leave_former_master().await;
+                        has_ended = matches!(timeout(LOOK_INTERVAL, masters.next()).await, Ok(None));
+                    }
+                }
+                Ok(None) => return,
+                Err(_) => {}
+            }
+            tokio::time::sleep(RETRY_DELAY).await;
+        }
+    }
+
+    async fn leave_former_master(&self) {
+        let Ok(client) = in_time(async { self.connector.lock().await.client().await }).await else { return };
+        let master = client.get_connection_info().addr();
+        if self.current.write().take_if(|connected| connected.server != *master).is_some() {
+            self.lost.notify_one();
+        }
+    }
+
     /// A connection of its own.
     pub(super) async fn connect(&self, config: &AsyncConnectionConfig) -> RedisResult<MultiplexedConnection> {
-        let connecting = async {
+        Ok(self.open(config).await?.connection)
+    }
+
+    async fn open(&self, config: &AsyncConnectionConfig) -> RedisResult<Connected> {
+        in_time(async {
             let client = self.connector.lock().await.client().await?;
-            client.get_multiplexed_async_connection_with_config(config).await
-        };
-        timeout(CONNECT_TIMEOUT, connecting).await.unwrap_or_else(|_| {
-            let timed_out = std::io::Error::new(std::io::ErrorKind::TimedOut, "connecting takes too long");
-            Err(RedisError::from(timed_out))
+            let connection = client.get_multiplexed_async_connection_with_config(config).await?;
+            Ok(Connected { server: client.get_connection_info().addr().clone(), connection })
         })
+        .await
     }
 
     /// Waits until there is a connection. What is returned changes with the next one.
@@ -94,7 +134,7 @@ impl RedisLink {
         command: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
     ) -> Result<T, StoreError> {
         let before = *self.connections.borrow();
-        let Some(mut connection) = self.current.read().clone() else { return Err(StoreError) };
+        let Some(Connected { mut connection, .. }) = self.current.read().clone() else { return Err(StoreError) };
         match timeout(RESPONSE_TIMEOUT, command(&mut connection)).await {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(error)) if error.code() == Some("WRONGTYPE") => {
@@ -110,4 +150,12 @@ impl RedisLink {
         }
         Err(StoreError)
     }
+}
+
+/// The outcome of a step of connecting, if it does not take too long.
+async fn in_time<T>(step: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
+    timeout(CONNECT_TIMEOUT, step).await.unwrap_or_else(|_| {
+        let timed_out = std::io::Error::new(std::io::ErrorKind::TimedOut, "connecting takes too long");
+        Err(RedisError::from(timed_out))
+    })
 }

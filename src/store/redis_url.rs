@@ -1,5 +1,6 @@
 //! The address of Redis or Valkey: of a server, or of the Sentinels that know which one is the master.
 
+use ::redis::aio::PubSub;
 use ::redis::sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType};
 use ::redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisResult, TlsMode};
 
@@ -68,6 +69,14 @@ impl Connector {
             Connector::Server(client) => Ok(Client::clone(client)),
             Connector::Sentinels(client) => client.async_get_client().await,
         }
+    }
+
+    /// What Sentinels say when another server becomes the master; `None` where there are none.
+    pub(super) async fn subscribe_to_masters(&mut self) -> RedisResult<Option<PubSub>> {
+        let Connector::Sentinels(client) = self else { return Ok(None) };
+        let mut subscription = client.async_get_sentinel_client().await?.get_async_pubsub().await?;
+        subscription.subscribe("+switch-master").await?;
+        Ok(Some(subscription))
     }
 }
 

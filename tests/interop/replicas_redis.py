@@ -61,6 +61,10 @@ class Server:
     def replication(self):
         return dict(re.findall(r"(\w+):(.*?)\r\n", self.command("INFO replication") or ""))
 
+    def readers(self):
+        """How many connections wait for messages."""
+        return (self.command("CLIENT LIST") or "").count("cmd=xread ")
+
     def kill(self):
         self.process.kill()
         self.process.wait()
@@ -137,17 +141,21 @@ class Redis:
 
     def fail_over(self):
         """Makes the follower the master, once it has all that was answered."""
-        before, after = self.master, self.follower
         poll("the follower follows", self.follows)
         with self.away():
-            if before.command(f"CLIENT PAUSE {PAUSE * 1000} WRITE") != "OK":
+            if self.master.command(f"CLIENT PAUSE {PAUSE * 1000} WRITE") != "OK":
                 raise Failed("Redis cannot be paused")
             poll("the follower has all", self.follower_has_all)
-            poll("the failover begins", lambda: self.sentinel.command("SENTINEL FAILOVER desk") == "OK")
-            poll("the follower is the master", lambda: after.replication().get("role") == "master", PAUSE)
-            named = lambda: self.sentinel.command("SENTINEL GET-MASTER-ADDR-BY-NAME desk")[1]
-            poll("the Sentinel names the new master", lambda: named() == str(after.port), PAUSE)
-            self.master, self.follower = after, before
+            self.change_master()
+
+    def change_master(self):
+        """Makes the follower the master. The former one is a master for seconds more, until the Sentinel has it follow."""
+        before, after = self.master, self.follower
+        poll("the failover begins", lambda: self.sentinel.command("SENTINEL FAILOVER desk") == "OK")
+        poll("the follower is the master", lambda: after.replication().get("role") == "master", PAUSE)
+        named = lambda: self.sentinel.command("SENTINEL GET-MASTER-ADDR-BY-NAME desk")[1]
+        poll("the Sentinel names the new master", lambda: named() == str(after.port), PAUSE)
+        self.master, self.follower = after, before
 
     def end_failover(self):
         """Has the former master follow. Its Sentinel cannot, as it does not answer that while it takes no writes."""

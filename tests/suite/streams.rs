@@ -86,6 +86,18 @@ fn broken_stream_resumes_after_last_event_id() {
     assert_eq!(all.map(|event| event.id), [first.id, told[0].id.clone(), told[1].id.clone()]);
 }
 
+/// What says that a client has begun may be lost on its way to one of several replicas.
+#[test]
+fn who_listens_without_having_said_that_it_has_begun_hears_of_changes() {
+    let folder = TestFolder::with_manifest(DESK);
+    let server = folder.http();
+    let client = server.uninitialized("2025-11-25");
+    let mut stream = open(&client, None);
+    event(&mut stream);
+    change(&folder, &server, "tools", "one");
+    assert_eq!(event(&mut stream).data["method"], "notifications/tools/list_changed");
+}
+
 #[test]
 fn older_version_stream_resumes() {
     for version in ["2025-03-26", "2025-06-18"] {

@@ -21,6 +21,7 @@ use crate::{
     identity::AccessControl,
     server::{
         ConnectionHandler, IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage, SharedServer, SharedSession,
+        start_change_notifications,
     },
     spec_version::SpecVersion,
     transport::{
@@ -275,8 +276,9 @@ impl HttpSession {
         self.handler.peer().take_answer(id, Err(ErrorData::internal_error(message, None)));
     }
 
-    /// Begins to read what belongs to no request.
+    /// Begins to read what belongs to no request. Its client has begun then, even if what says so was lost.
     pub(super) fn listen(&self) -> Option<EventReader> {
+        start_change_notifications(&self.handler);
         let mut state = self.state();
         state.record_activity();
         state.is_initialized = true;

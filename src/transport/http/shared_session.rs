@@ -34,8 +34,11 @@ impl HttpSession {
     /// Tells the store of it, where other replicas may serve it.
     pub(super) async fn keep(&self) -> Result<(), StoreError> {
         let Some(shared) = self.shared else { return Ok(()) };
-        let has_listened = self.has_listened.load(Ordering::Acquire);
-        self.handler.keep_session(&self.id, &self.owner, has_listened, shared.lifetime).await
+        self.handler.keep_session(&self.id, &self.owner, shared.lifetime).await?;
+        match self.has_listened.load(Ordering::Acquire) {
+            true => self.handler.keep_listening(&self.id, shared.lifetime).await,
+            false => Ok(()),
+        }
     }
 
     /// How long the store is to keep it from now on, if that is to be said.
@@ -84,13 +87,13 @@ impl HttpSession {
         }
     }
 
-    /// Tells a client that has read the stream of what belongs to no request before, maybe elsewhere, that it may have missed
-    /// something.
+    /// Tells a client that has read the stream of what belongs to no request before, or may have elsewhere, that it may have
+    /// missed something.
     pub(super) async fn note_listening(self: &Arc<HttpSession>) {
         let Some(shared) = self.shared else { return };
-        if !self.has_listened.swap(true, Ordering::AcqRel) {
-            // Without the store it is told too much later, and misses nothing.
-            let _ = self.handler.keep_listening(&self.id, shared.lifetime).await;
+        let is_first = !self.has_listened.swap(true, Ordering::AcqRel);
+        // While the store is away nobody knows whether it is the first time.
+        if is_first && self.handler.keep_listening(&self.id, shared.lifetime).await.is_ok() {
             return;
         }
         let session = self.clone();
