@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::action::LogLevel;
 use crate::identity::AccessControl;
 use crate::spec_version::SpecVersion;
-use crate::store::{ListLimit, Recipient, StoreError};
+use crate::store::{ListLimit, ListPosition, Recipient, StoreError};
 
 use super::{
     ConnectionHandler, SharedServer, replicas::ReplicaMessage, request::McpRequest, session::NegotiatedSession,
@@ -134,7 +134,7 @@ impl SharedServer {
         };
         let start: Option<SessionStart> = serde_json::from_slice(&start).ok();
         let Some(start) = start.filter(|start| start.caller == access.caller_key()) else { return Ok(None) };
-        let changes = self.store().read(&changes_key(id)).await?;
+        let changes = self.store().read(&changes_key(id), &mut ListPosition::default()).await?;
         let changes = changes.iter().filter_map(|change| serde_json::from_slice(change).ok()).collect();
         Ok(Some(SessionRecord { start, changes }))
     }
@@ -155,14 +155,16 @@ impl SharedServer {
         self.store().append(&events_key(id), &encode(event), EVENTS).await
     }
 
-    /// The events of a stream of a session after one of them, in their order.
+    /// The events of a stream of a session after one of them, in their order: those that came since the last look, which was at
+    /// `position`.
     pub(crate) async fn session_events(
         &self,
         id: &str,
         channel: &str,
         after: u64,
+        position: &mut ListPosition,
     ) -> Result<Vec<SessionEvent>, StoreError> {
-        let events = self.store().read(&events_key(id)).await?;
+        let events = self.store().read(&events_key(id), position).await?;
         let events = events.iter().filter_map(|event| serde_json::from_slice(event).ok());
         let of_channel = |event: &SessionEvent| event.channel == channel && event.index > after;
         let mut events: Vec<SessionEvent> = events.filter(of_channel).collect();

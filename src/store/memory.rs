@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{
-    CallRate, FirstUse, ListLimit, NONCE_BYTES, OneTimeId, Received, Recipient, RenewedLease, Store, StoreError,
+    CallRate, FirstUse, ListLimit, ListPosition, NONCE_BYTES, OneTimeId, Received, Recipient, RenewedLease, Store,
+    StoreError,
 };
 
 /// How many ids that were used are remembered; beyond that the first to expire are forgotten, and none is used that
@@ -55,7 +56,7 @@ impl Store for MemoryStore {
         Box::pin(ready(Ok(())))
     }
 
-    fn read<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Vec<Vec<u8>>, StoreError>> {
+    fn read<'a>(&'a self, _: &'a str, _: &'a mut ListPosition) -> BoxFuture<'a, Result<Vec<Vec<u8>>, StoreError>> {
         Box::pin(ready(Ok(Vec::new())))
     }
 

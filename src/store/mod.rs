@@ -52,11 +52,15 @@ pub trait Store: Send + Sync {
     /// The store is away.
     fn append<'a>(&'a self, key: &'a str, value: &'a [u8], limit: ListLimit) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// The values of a list, oldest first.
+    /// The values of a list that were added after `position`, oldest first. It is moved behind them.
     ///
     /// # Errors
     /// The store is away.
-    fn read<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Vec<Vec<u8>>, StoreError>>;
+    fn read<'a>(
+        &'a self,
+        key: &'a str,
+        position: &'a mut ListPosition,
+    ) -> BoxFuture<'a, Result<Vec<Vec<u8>>, StoreError>>;
 
     /// Keeps records and lists for this time from now on.
     ///
@@ -94,6 +98,10 @@ pub struct ListLimit {
     /// For how long after the last one was added.
     pub lifetime: Duration,
 }
+
+/// A place in a list, in the words of its store. The default is the beginning.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListPosition(String);
 
 /// How long a replica counts as living that does not say so again.
 pub const LEASE: Duration = Duration::from_secs(10);

@@ -14,8 +14,8 @@ use uuid::Uuid;
 
 use super::redis_link::RedisLink;
 use super::{
-    CallRate, FirstUse, LEASE, ListLimit, MemoryStore, OneTimeId, Received, Recipient, RedisUrl, RenewedLease, Replica,
-    SealingKeys, Store, StoreError,
+    CallRate, FirstUse, LEASE, ListLimit, ListPosition, MemoryStore, OneTimeId, Received, Recipient, RedisUrl,
+    RenewedLease, Replica, SealingKeys, Store, StoreError,
 };
 
 /// What Redis keeps for replicas that have not read it.
@@ -330,14 +330,22 @@ impl Store for RedisStore {
         Box::pin(async move { self.add_to_stream(self.state.key(key), value, limit).await })
     }
 
-    fn read<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Vec<Vec<u8>>, StoreError>> {
+    fn read<'a>(
+        &'a self,
+        key: &'a str,
+        position: &'a mut ListPosition,
+    ) -> BoxFuture<'a, Result<Vec<Vec<u8>>, StoreError>> {
         Box::pin(async move {
             let key = self.state.key(key);
+            let start = if position.0.is_empty() { "-".to_owned() } else { format!("({}", position.0) };
             let read = async |connection: &mut MultiplexedConnection| {
-                ::redis::AsyncCommands::xrange_all::<_, StreamRangeReply>(connection, &key).await
+                ::redis::AsyncCommands::xrange::<_, _, _, StreamRangeReply>(connection, &key, &start, "+").await
             };
-            let entries = self.state.link.run(read).await?.ids.into_iter();
-            let sealed = entries.filter_map(|entry| entry.get::<Vec<u8>>("message"));
+            let entries = self.state.link.run(read).await?.ids;
+            if let Some(last) = entries.last() {
+                position.0.clone_from(&last.id);
+            }
+            let sealed = entries.into_iter().filter_map(|entry| entry.get::<Vec<u8>>("message"));
             Ok(sealed.filter_map(|sealed| self.state.open(&sealed, &key)).collect())
         })
     }

@@ -1,21 +1,28 @@
 //! The audit file: one line of JSON for each request.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::audit_file::{AuditFile, END_TIMEOUT};
-use super::observer::{HttpRefusal, Outcome, RecordParts, RequestObserver, RequestRecord, StartedRecord};
+use super::observer::{
+    ClientName, HttpRefusal, Outcome, RecordParts, RequestIdRef, RequestObserver, RequestRecord, StartedRecord,
+};
 use crate::budget::block_if_large_with_secrets;
 use crate::catalog::AuditSettings;
 use crate::identity::Identity;
 use crate::manifest::AuditLevel;
 use crate::redact::{Redactor, Redactors};
+
+/// How long most lines are.
+const LINE_BYTES: usize = 512;
 
 /// Writes a line for each request.
 pub struct Audit {
@@ -31,13 +38,13 @@ pub struct Audit {
 struct AuditLine<'a> {
     time: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<Box<RawValue>>,
+    id: Option<ClientJson<'a, RequestIdRef<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trace: Option<Cow<'a, str>>,
     caller: Option<AuditCaller<'a>>,
-    client: Option<Box<RawValue>>,
+    client: Option<ClientJson<'a, ClientName>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    address: Option<String>,
+    address: Option<IpAddr>,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'a str>,
     method: &'a str,
@@ -59,9 +66,9 @@ struct AuditLine<'a> {
     bytes_out: u64,
     manifest: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    arguments: Option<Box<RawValue>>,
+    arguments: Option<ClientJson<'a, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<Box<RawValue>>,
+    result: Option<ClientJson<'a, RawValue>>,
 }
 
 /// Who sent a request.
@@ -100,7 +107,8 @@ impl Audit {
 
     /// A line of JSON without secrets of the server.
     fn encode(&self, line: &AuditLine<'_>) -> Vec<u8> {
-        let mut json = serde_json::to_vec(line).unwrap_or_default();
+        let mut json = Vec::with_capacity(LINE_BYTES);
+        let _ = serde_json::to_writer(&mut json, line);
         if !self.redactors.is_empty() {
             json = block_if_large_with_secrets(json.len() as u64, || self.redactors.redact_message(json));
         }
@@ -114,13 +122,15 @@ impl Audit {
         let arguments = sent.and_then(|params| ["arguments", "argument"].iter().find_map(|key| params.get(key)));
         let redactor = record.redactor;
         let redacted = |text: &'_ str| redactor.map(|redactor| redactor.redact_text(text).into_owned());
+        let arguments = arguments.map(|value| ClientJson { value, redactor });
+        let result = record.response.filter(|_| level == AuditLevel::All);
         let line = AuditLine {
             time: now(),
-            id: client_json(&record.id, redactor),
+            id: Some(ClientJson { value: &record.id, redactor }),
             trace: record.trace_id(),
             caller: record.identity.map(AuditCaller::new),
-            client: record.client.and_then(|client| client_json(client, redactor)),
-            address: record.address.map(|address| address.to_string()),
+            client: record.client.map(|value| ClientJson { value, redactor }),
+            address: record.address,
             session: record.session,
             method: record.method.unwrap_or("unknown"),
             entry: record.entry.map(|entry| redacted(entry).map_or(entry.into(), Cow::Owned)),
@@ -131,8 +141,8 @@ impl Audit {
             bytes_in: record.bytes_in,
             bytes_out: record.bytes_out,
             manifest: record.manifest,
-            arguments: arguments.and_then(|arguments| client_json(arguments, redactor)),
-            result: record.response.filter(|_| level == AuditLevel::All).and_then(|json| client_json(json, redactor)),
+            arguments,
+            result: result.map(|value| ClientJson { value, redactor }),
             ..AuditLine::default()
         };
         self.encode(&line)
@@ -153,7 +163,7 @@ impl RequestObserver for Audit {
 
     fn on_request_start(&self, record: &RequestRecord<'_>) -> StartedRecord {
         let line = self.is_required.then(|| self.request_line(record, "started"))?;
-        Some(self.file.write_and_confirm(line))
+        Some(self.file.write_and_confirm(&line))
     }
 
     fn on_request_end(&self, record: &RequestRecord<'_>) {
@@ -161,14 +171,14 @@ impl RequestObserver for Audit {
             Outcome::InputRequired => "inputRequired",
             other => other.as_str(),
         };
-        self.file.write(self.request_line(record, outcome));
+        self.file.write(&self.request_line(record, outcome));
     }
 
     fn on_http_refusal(&self, refusal: &HttpRefusal<'_>) {
         let line = self.encode(&AuditLine {
             time: now(),
             caller: refusal.identity.map(AuditCaller::new),
-            address: refusal.address.map(|address| address.to_string()),
+            address: refusal.address,
             session: refusal.session,
             method: refusal.http_method,
             entry: Some(refusal.path.into()),
@@ -181,20 +191,28 @@ impl RequestObserver for Audit {
             manifest: refusal.manifest,
             ..AuditLine::default()
         });
-        self.file.write(line);
+        self.file.write(&line);
     }
 }
 
 /// What a client has a say in, without the secrets that it sent beside its request. What it has none in is written as it is: nobody
 /// chooses what is masked there.
-fn client_json(value: &(impl Serialize + ?Sized), redactor: Option<&Redactor>) -> Option<Box<RawValue>> {
-    let raw = serde_json::value::to_raw_value(value).ok()?;
-    let Some(redactor) = redactor else { return Some(raw) };
-    block_if_large_with_secrets(raw.get().len() as u64, || {
-        let mut value: Value = serde_json::from_str(raw.get()).ok()?;
-        redactor.redact_value(&mut value);
-        serde_json::value::to_raw_value(&value).ok()
-    })
+struct ClientJson<'a, T: ?Sized> {
+    value: &'a T,
+    redactor: Option<&'a Redactor>,
+}
+
+impl<T: Serialize + ?Sized> Serialize for ClientJson<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Some(redactor) = self.redactor else { return self.value.serialize(serializer) };
+        let json = serde_json::to_string(self.value).map_err(S::Error::custom)?;
+        let redacted = block_if_large_with_secrets(json.len() as u64, || {
+            let mut value: Value = serde_json::from_str(&json)?;
+            redactor.redact_value(&mut value);
+            serde_json::value::to_raw_value(&value)
+        });
+        redacted.map_err(S::Error::custom)?.serialize(serializer)
+    }
 }
 
 /// The time in RFC 3339, in UTC.

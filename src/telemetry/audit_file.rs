@@ -5,21 +5,21 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
-/// How many lines may wait for the thread, and how many bytes.
-const MAX_WAITING_LINES: usize = 8192;
+/// How many bytes of lines may wait for the thread.
 const MAX_WAITING_BYTES: usize = 64 << 20;
 
-/// How long lines are gathered that nobody waits for, and how many bytes of them are written at once.
+/// How long lines are gathered that nobody waits for, and how many bytes of them are written at once, about.
 const GATHER_TIME: Duration = Duration::from_millis(20);
-const MAX_BATCH_BYTES: usize = 1 << 20;
+const MAX_WRITE_BYTES: usize = 1 << 20;
 
 /// How long the last lines may take when the server ends.
 pub(super) const END_TIMEOUT: Duration = Duration::from_millis(200);
@@ -29,22 +29,45 @@ const LOSS_WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A file that is written by a thread, which ends with it.
 pub(super) struct AuditFile {
-    sender: SyncSender<Job>,
-    state: Arc<WriterState>,
+    queue: Arc<LineQueue>,
 }
 
+/// What requests leave for the thread.
 #[derive(Default)]
-struct WriterState {
+struct LineQueue {
+    waiting: Mutex<Waiting>,
+    arrived: Condvar,
     lost: AtomicU64,
-    waiting_bytes: AtomicUsize,
 }
 
-/// What the thread is to do.
-enum Job {
-    /// Write a line, and say whether that was done.
-    Write(Vec<u8>, Option<oneshot::Sender<bool>>),
-    /// Say that all before is done.
-    Flush(SyncSender<()>),
+/// Lines that are written at once, and who waits for them.
+#[derive(Default)]
+struct Waiting {
+    lines: Vec<u8>,
+    confirms: Vec<oneshot::Sender<bool>>,
+    flushes: Vec<SyncSender<()>>,
+    /// Nobody can write any more.
+    is_closed: bool,
+}
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.flushes.is_empty() && !self.is_closed
+    }
+
+    fn is_awaited(&self) -> bool {
+        !self.confirms.is_empty() || !self.flushes.is_empty() || self.is_closed
+    }
+
+    /// Takes all, and leaves the room of what was taken before.
+    fn take_into(&mut self, taken: &mut Waiting) {
+        taken.lines.clear();
+        // What a burst needed is not kept.
+        taken.lines.shrink_to(MAX_WRITE_BYTES);
+        std::mem::swap(&mut self.lines, &mut taken.lines);
+        (taken.confirms, taken.flushes) = (std::mem::take(&mut self.confirms), std::mem::take(&mut self.flushes));
+        taken.is_closed = self.is_closed;
+    }
 }
 
 impl AuditFile {
@@ -62,115 +85,92 @@ impl AuditFile {
             let path = writer.path.display();
             tracing::warn!(target: "folio::audit", "cannot open `{path}`: {error}; no request is recorded");
         }
-        let (sender, jobs) = sync_channel(MAX_WAITING_LINES);
-        let state = Arc::<WriterState>::default();
-        let of_thread = state.clone();
+        let queue = Arc::<LineQueue>::default();
+        let of_thread = queue.clone();
         let gather = if is_required { Duration::ZERO } else { GATHER_TIME };
         thread::Builder::new()
             .name("folio-audit".to_owned())
-            .spawn(move || write_lines(&mut writer, &jobs, &of_thread, gather))?;
-        Ok(AuditFile { sender, state })
+            .spawn(move || write_lines(&mut writer, &of_thread, gather))?;
+        Ok(AuditFile { queue })
     }
 
     /// Writes a line soon. It is lost if too many wait.
-    pub(super) fn write(&self, line: Vec<u8>) {
+    pub(super) fn write(&self, line: &[u8]) {
         if !self.enqueue(line, None) {
-            self.state.lost.fetch_add(1, Ordering::Relaxed);
+            self.queue.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Writes a line, and becomes true once it is written.
-    pub(super) fn write_and_confirm(&self, line: Vec<u8>) -> BoxFuture<'static, bool> {
+    pub(super) fn write_and_confirm(&self, line: &[u8]) -> BoxFuture<'static, bool> {
         let (confirm, confirmed) = oneshot::channel();
         let is_enqueued = self.enqueue(line, Some(confirm));
         Box::pin(async move { is_enqueued && confirmed.await.unwrap_or(false) })
     }
 
     pub(super) fn lost(&self) -> u64 {
-        self.state.lost.load(Ordering::Relaxed)
+        self.queue.lost.load(Ordering::Relaxed)
     }
 
     /// Waits until what waits is written, or so long.
     pub(super) fn flush(&self, within: Duration) {
         let (done, wait) = sync_channel(1);
-        if self.sender.try_send(Job::Flush(done)).is_ok() {
-            let _ = wait.recv_timeout(within);
-        }
+        self.queue.waiting.lock().flushes.push(done);
+        self.queue.arrived.notify_one();
+        let _ = wait.recv_timeout(within);
     }
 
-    fn enqueue(&self, line: Vec<u8>, confirm: Option<oneshot::Sender<bool>>) -> bool {
-        let bytes = line.len();
-        let waiting = self.state.waiting_bytes.fetch_add(bytes, Ordering::AcqRel);
-        let is_enqueued = waiting.saturating_add(bytes) <= MAX_WAITING_BYTES
-            && match self.sender.try_send(Job::Write(line, confirm)) {
-                Ok(()) => true,
-                Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => false,
-            };
-        if !is_enqueued {
-            self.state.waiting_bytes.fetch_sub(bytes, Ordering::AcqRel);
+    fn enqueue(&self, line: &[u8], confirm: Option<oneshot::Sender<bool>>) -> bool {
+        let mut waiting = self.queue.waiting.lock();
+        if waiting.lines.len().saturating_add(line.len()) > MAX_WAITING_BYTES {
+            return false;
         }
-        is_enqueued
+        let wakes = waiting.is_empty() || confirm.is_some();
+        waiting.lines.extend_from_slice(line);
+        waiting.confirms.extend(confirm);
+        drop(waiting);
+        if wakes {
+            self.queue.arrived.notify_one();
+        }
+        true
     }
 }
 
 impl Drop for AuditFile {
     fn drop(&mut self) {
         self.flush(END_TIMEOUT);
-    }
-}
-
-/// Lines that are written at once, and who waits for them.
-#[derive(Default)]
-struct Batch {
-    bytes: Vec<u8>,
-    confirms: Vec<oneshot::Sender<bool>>,
-    flushes: Vec<SyncSender<()>>,
-}
-
-impl Batch {
-    fn add(&mut self, job: Job) {
-        match job {
-            Job::Write(line, confirm) => {
-                self.bytes.extend_from_slice(&line);
-                self.confirms.extend(confirm);
-            }
-            Job::Flush(done) => self.flushes.push(done),
-        }
+        self.queue.waiting.lock().is_closed = true;
+        self.queue.arrived.notify_one();
     }
 }
 
 /// Writes what comes, until nobody can send any more. Where nobody waits for a line it gathers them for a moment: to wake for
 /// each would cost as much as a request.
-fn write_lines(writer: &mut LineWriter, jobs: &Receiver<Job>, state: &WriterState, gather: Duration) {
+fn write_lines(writer: &mut LineWriter, queue: &LineQueue, gather: Duration) {
     let mut losses = LossWarnings::default();
-    while let Ok(job) = jobs.recv() {
-        let mut batch = Batch::default();
-        batch.add(job);
-        if batch.flushes.is_empty() {
-            thread::sleep(gather);
-        }
-        while batch.bytes.len() < MAX_BATCH_BYTES
-            && let Ok(job) = jobs.try_recv()
-        {
-            batch.add(job);
-        }
+    let mut taken = Waiting::default();
+    while !taken.is_closed {
+        let mut waiting = queue.waiting.lock();
+        queue.arrived.wait_while(&mut waiting, |waiting| waiting.is_empty());
+        queue.arrived.wait_while_for(&mut waiting, |waiting| !waiting.is_awaited(), gather);
+        waiting.take_into(&mut taken);
+        drop(waiting);
         let mut unwritten = 0;
-        for lines in writer.writable_parts(&batch.bytes) {
+        for lines in writer.writable_parts(&taken.lines) {
             if let Err(error) = writer.write(lines) {
                 unwritten += lines.iter().filter(|byte| **byte == b'\n').count();
                 losses.warn(&format!("cannot write to `{}`: {error}", writer.path.display()));
             }
         }
-        state.waiting_bytes.fetch_sub(batch.bytes.len(), Ordering::AcqRel);
         // A line that somebody waits for is not lost: its request is refused.
-        state.lost.fetch_add(unwritten.saturating_sub(batch.confirms.len()) as u64, Ordering::Relaxed);
+        queue.lost.fetch_add(unwritten.saturating_sub(taken.confirms.len()) as u64, Ordering::Relaxed);
         if unwritten == 0 {
-            losses.warn_of_queue(state.lost.load(Ordering::Relaxed));
+            losses.warn_of_queue(queue.lost.load(Ordering::Relaxed));
         }
-        for confirm in batch.confirms {
+        for confirm in taken.confirms.drain(..) {
             let _ = confirm.send(unwritten == 0);
         }
-        for done in batch.flushes {
+        for done in taken.flushes.drain(..) {
             let _ = done.send(());
         }
     }
@@ -207,13 +207,17 @@ struct LineWriter {
 }
 
 impl LineWriter {
-    /// What of these lines is written at once: all of them to a file. A pipe takes no more whole than one line.
-    fn writable_parts<'l>(&self, lines: &'l [u8]) -> Vec<&'l [u8]> {
+    /// What of these lines is written at once: many of them to a file. A pipe takes no more whole than one line.
+    fn writable_parts<'l>(&self, lines: &'l [u8]) -> impl Iterator<Item = &'l [u8]> + use<'l> {
         let is_file = |open: &File| open.metadata().is_ok_and(|metadata| metadata.is_file());
-        match self.open.as_ref().is_some_and(is_file) {
-            true => vec![lines],
-            false => lines.split_inclusive(|byte| *byte == b'\n').collect(),
-        }
+        let most = if self.open.as_ref().is_some_and(is_file) { MAX_WRITE_BYTES } else { 0 };
+        let mut rest = lines;
+        std::iter::from_fn(move || {
+            let (_, behind) = rest.split_at_checked(most).unwrap_or((rest, &[]));
+            let end = behind.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |newline| most + newline + 1);
+            let part = rest.split_off(..end)?;
+            (!part.is_empty()).then_some(part)
+        })
     }
 
     /// Writes lines, whole or not at all.
@@ -270,12 +274,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, moved) = (folder.path().join("audit"), folder.path().join("audit.1"));
         let file = AuditFile::start(path.clone(), true).unwrap();
-        assert!(file.write_and_confirm(b"one\n".to_vec()).await);
+        assert!(file.write_and_confirm(b"one\n").await);
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         std::fs::rename(&path, &moved).unwrap();
-        assert!(file.write_and_confirm(b"two\n".to_vec()).await);
+        assert!(file.write_and_confirm(b"two\n").await);
         std::fs::remove_file(&path).unwrap();
-        file.write(b"three\n".to_vec());
+        file.write(b"three\n");
         file.flush(Duration::from_secs(5));
         assert_eq!((text(&moved), text(&path), file.lost()), ("one\n".into(), "three\n".into(), 0));
     }
@@ -283,8 +287,8 @@ mod tests {
     #[tokio::test]
     async fn what_cannot_be_written_is_counted_or_told() {
         let file = AuditFile::start("/dev/full".into(), true).unwrap();
-        file.write(b"one\n".to_vec());
-        assert!(!file.write_and_confirm(b"two\n".to_vec()).await);
+        file.write(b"one\n");
+        assert!(!file.write_and_confirm(b"two\n").await);
         assert_eq!(file.lost(), 1);
         assert!(AuditFile::start("/no/such/folder/audit".into(), true).is_err());
         assert!(AuditFile::start("/no/such/folder/audit".into(), false).is_ok());
@@ -299,7 +303,7 @@ mod tests {
         let mut reader = OpenOptions::new().read(true).custom_flags(nonblocking).open(&path).unwrap();
         let file = AuditFile::start(path, false).unwrap();
         let line = [[b'x'; 99].as_slice(), b"\n"].concat();
-        (0..2_000).for_each(|_| file.write(line.clone()));
+        (0..2_000).for_each(|_| file.write(&line));
         file.flush(Duration::from_secs(5));
         let mut read = Vec::new();
         let _ = std::io::Read::read_to_end(&mut reader, &mut read);
@@ -312,9 +316,9 @@ mod tests {
     fn what_waits_is_bounded_in_bytes() {
         let folder = tempfile::tempdir().unwrap();
         let file = AuditFile::start(folder.path().join("audit"), true).unwrap();
-        file.write(vec![b'x'; MAX_WAITING_BYTES + 1]);
+        file.write(&vec![b'x'; MAX_WAITING_BYTES + 1]);
         assert_eq!(file.lost(), 1);
-        file.write(b"short\n".to_vec());
+        file.write(b"short\n");
         file.flush(Duration::from_secs(5));
         assert_eq!(file.lost(), 1);
         assert_eq!(text(&folder.path().join("audit")), "short\n");

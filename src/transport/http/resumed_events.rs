@@ -9,6 +9,7 @@ use rmcp::model::{ErrorData, RequestId};
 use serde_json::Value;
 
 use crate::server::{OutgoingMessage, SharedServer};
+use crate::store::ListPosition;
 
 use super::{event_stream, session::HttpSession, stream_name::StreamName};
 
@@ -24,6 +25,8 @@ struct ResumedStream {
     name: StreamName,
     /// The event that was read last.
     after: u64,
+    /// What was seen of all events of the session.
+    position: ListPosition,
     /// The requests without an answer.
     unanswered: Vec<RequestId>,
 }
@@ -37,7 +40,8 @@ pub(super) fn resume(
     after: u64,
 ) -> impl Stream<Item = Bytes> + Send + 'static {
     let unanswered = name.requests.clone();
-    let resumed = ResumedStream { shared_server: shared_server.clone(), session, name, after, unanswered };
+    let position = ListPosition::default();
+    let resumed = ResumedStream { shared_server: shared_server.clone(), session, name, after, position, unanswered };
     let batches = stream::unfold(Some(resumed), |resumed| async move {
         let mut resumed = resumed?;
         let end = resumed.session.end_token().clone();
@@ -58,7 +62,8 @@ impl ResumedStream {
                 Some(replica) => self.shared_server.replica_has_ended(replica).await,
                 None => true,
             };
-            let events = self.shared_server.session_events(self.session.id(), &name, self.after).await;
+            let events =
+                self.shared_server.session_events(self.session.id(), &name, self.after, &mut self.position).await;
             let events = events.unwrap_or_default();
             if !events.is_empty() {
                 return events.into_iter().map(|event| self.take(event.index, &event.json)).collect();
