@@ -7,6 +7,8 @@ use similar::{Algorithm, ChangeTag, DiffOp, TextDiff, capture_diff_slices_deadli
 
 /// How long the search for the shortest difference may take.
 const TIMEOUT: Duration = Duration::from_millis(300);
+/// How many lines are shown around a change.
+const CONTEXT_LINES: usize = 3;
 
 /// A line of a difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -43,13 +45,13 @@ pub fn line_changes(before: &str, after: &str) -> Vec<LineChange> {
 
 /// The lines that are others, with a few around them.
 #[must_use]
-pub fn lines_around_changes(before: &str, after: &str, context: usize) -> Vec<LineChange> {
+pub fn lines_around_changes(before: &str, after: &str) -> Vec<LineChange> {
     let all = line_changes(before, after);
     let changed: Vec<usize> =
         all.iter().enumerate().filter(|(_, line)| line.change != LineChangeKind::Same).map(|(at, _)| at).collect();
     let is_near = |at: usize| {
         let next = changed.partition_point(|changed| *changed < at);
-        let near = |changed: Option<&usize>| changed.is_some_and(|changed| changed.abs_diff(at) <= context);
+        let near = |changed: Option<&usize>| changed.is_some_and(|changed| changed.abs_diff(at) <= CONTEXT_LINES);
         near(changed.get(next)) || near(next.checked_sub(1).and_then(|before| changed.get(before)))
     };
     all.into_iter().enumerate().filter(|(at, _)| is_near(*at)).map(|(_, line)| line).collect()
@@ -79,6 +81,6 @@ mod tests {
         assert_eq!(found, [(Same, "a".to_owned()), (Removed, "b".to_owned()), (Added, "c".to_owned())]);
         assert_eq!(new_items(&["a", "b", "c"], &["a", "x", "b"]), [false, true, false]);
         let (before, after) = ("1\n2\n3\n4\n5\n", "1\n2\n3\n4\n5\n6\n");
-        assert_eq!(lines_around_changes(before, after, 1).len(), 2);
+        assert_eq!(lines_around_changes(before, after).len(), 4);
     }
 }

@@ -8,7 +8,7 @@ use crate::value_types::{Json, OneOrMany};
 use crate::yaml::{Documents, Location, Spanned};
 
 use super::TestFailure;
-use super::diff::{line_diff, mark_received};
+use super::diff::mark_received;
 use super::partial_match::differences;
 use super::response::Response;
 
@@ -113,7 +113,7 @@ impl ExpectationCheck<'_> {
         if wanted.trim_end_matches('\n') == received.trim_end_matches('\n') {
             return Vec::new();
         }
-        vec![TestFailure::new(expected.location, "the answer is another").details(line_diff(&wanted, &received))]
+        vec![TestFailure::new(expected.location, "the answer is another").difference(&wanted, &received)]
     }
 
     fn check_matches(&self) -> Vec<TestFailure> {
@@ -169,7 +169,7 @@ impl ExpectationCheck<'_> {
         if wanted.trim_end_matches('\n') == text.trim_end_matches('\n') {
             return Vec::new();
         }
-        vec![TestFailure::new(content.location, "the message is another").details(line_diff(wanted, &text))]
+        vec![TestFailure::new(content.location, "the message is another").difference(wanted, &text)]
     }
 }
 

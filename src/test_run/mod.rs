@@ -16,6 +16,7 @@ mod run;
 mod sent_action_check;
 mod snapshot;
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -56,13 +57,40 @@ pub struct TestFailure {
     pub at: Location,
     pub message: String,
     pub help: Option<String>,
-    /// What came instead: a diff, or the text.
-    pub details: String,
+    /// What came instead.
+    pub details: FailureDetails,
+}
+
+/// What came instead of what was expected.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FailureDetails {
+    /// In words; empty if there is nothing more to say.
+    Text(String),
+    Difference {
+        expected: String,
+        received: String,
+    },
+}
+
+/// For people: a difference by its lines, not at any length.
+impl fmt::Display for FailureDetails {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FailureDetails::Text(text) => f.write_str(text),
+            FailureDetails::Difference { expected, received } => f.write_str(&diff::line_diff(expected, received)),
+        }
+    }
+}
+
+impl From<String> for FailureDetails {
+    fn from(text: String) -> FailureDetails {
+        FailureDetails::Text(text)
+    }
 }
 
 impl TestFailure {
     fn new(at: Location, message: impl Into<String>) -> TestFailure {
-        TestFailure { at, message: message.into(), help: None, details: String::new() }
+        TestFailure { at, message: message.into(), help: None, details: String::new().into() }
     }
 
     #[must_use]
@@ -71,7 +99,23 @@ impl TestFailure {
     }
 
     #[must_use]
-    fn details(self, details: impl Into<String>) -> TestFailure {
+    fn details(self, details: impl Into<FailureDetails>) -> TestFailure {
         TestFailure { details: details.into(), ..self }
+    }
+
+    #[must_use]
+    fn difference(self, expected: &str, received: &str) -> TestFailure {
+        self.details(FailureDetails::Difference { expected: expected.to_owned(), received: received.to_owned() })
+    }
+
+    /// The failure with each of its texts passed through `redact`.
+    fn redact(self, redact: impl Fn(&str) -> String) -> TestFailure {
+        let details = match &self.details {
+            FailureDetails::Text(text) => FailureDetails::Text(redact(text)),
+            FailureDetails::Difference { expected, received } => {
+                FailureDetails::Difference { expected: redact(expected), received: redact(received) }
+            }
+        };
+        TestFailure { message: redact(&self.message), details, ..self }
     }
 }

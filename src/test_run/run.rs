@@ -131,11 +131,7 @@ impl TestRunner<'_> {
         let (failures, recorded_snapshot) = self.check(test, &called);
         let redactor = called.catalog.redactor();
         let redact = |text: &str| redactor.redact_text(text).into_owned();
-        let redact_failure = |failure: TestFailure| {
-            let (message, details) = (redact(&failure.message), redact(&failure.details));
-            TestFailure { message, details, ..failure }
-        };
-        let failures: Vec<TestFailure> = failures.into_iter().map(redact_failure).collect();
+        let failures: Vec<TestFailure> = failures.into_iter().map(|failure| failure.redact(redact)).collect();
         let status = if failures.is_empty() { TestStatus::Passed } else { TestStatus::Failed(failures) };
         let recorder = called.recorder.filter(|_| status == TestStatus::Passed);
         let server = RecordedServer { redactor, sources: &sources };

@@ -10,7 +10,6 @@ use crate::world::SentAction;
 use crate::yaml::{Documents, Spanned};
 
 use super::TestFailure;
-use super::diff::line_diff;
 use super::expectation::check_json;
 
 /// Compares what was sent.
@@ -89,8 +88,8 @@ impl SentActionCheck<'_> {
         if wanted == *found || wanted == shown {
             return Vec::new();
         }
-        let diff = line_diff(&wanted.join("\n"), &shown.join("\n"));
-        vec![TestFailure::new(expected.location, "another program was run").details(diff)]
+        let failure = TestFailure::new(expected.location, "another program was run");
+        vec![failure.difference(&wanted.join("\n"), &shown.join("\n"))]
     }
 
     /// Compares a part that was sent; a secret may be written as its placeholder.
@@ -99,8 +98,7 @@ impl SentActionCheck<'_> {
         let shown = self.redactor.redact_text(sent);
         let holds = expected.value == sent || expected.value == *shown;
         (!holds).then(|| {
-            let diff = line_diff(&expected.value, &shown);
-            TestFailure::new(expected.location, format!("another {key} was sent")).details(diff)
+            TestFailure::new(expected.location, format!("another {key} was sent")).difference(&expected.value, &shown)
         })
     }
 }

@@ -9,7 +9,7 @@ use crate::load::LoadedPacks;
 use crate::yaml::Location;
 
 use super::TestFailure;
-use super::diff::{line_diff, mark_received};
+use super::diff::mark_received;
 use super::plan::{PlannedTest, snapshot_folders};
 
 const FOLDER: &str = "__snapshots__";
@@ -54,9 +54,7 @@ pub(super) fn compare(path: &Path, received: &str, update: bool, at: Location) -
     }
     let failure = match recorded {
         None => TestFailure::new(at, "no snapshot is recorded").details(mark_received(received)),
-        Some(recorded) => {
-            TestFailure::new(at, "the answer differs from its snapshot").details(line_diff(&recorded, received))
-        }
+        Some(recorded) => TestFailure::new(at, "the answer differs from its snapshot").difference(&recorded, received),
     };
     SnapshotOutcome::Differs(failure.help("run `folio test --update` to record it"))
 }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::describe::{line, program_line, request_line};
 use super::{
     CapturedBytes, HttpHeader, HttpRequest, HttpResponse, MockReply, MockResponse, ProgramCommand, ProgramOutput,
-    World, WorldError,
+    ReportedAction, World, WorldError,
 };
 use crate::redact::{Redactor, SECRET_PLACEHOLDER, mask_credentials_in_urls};
 
@@ -33,6 +33,7 @@ const NEVER_RECORDED_HEADERS: [&str; 14] = [
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedAction {
+    pub kind: ReportedAction,
     /// The name of a mock of it: the id of its step, or else its kind.
     pub mock: String,
     /// What it was, in one line without secrets.
@@ -68,10 +69,10 @@ impl RecordingWorld {
     }
 
     /// Keeps the place of an action that begins.
-    fn begin(&self, mock: &str, action: String) -> usize {
+    fn begin(&self, kind: ReportedAction, mock: &str, action: String) -> usize {
         let mut actions = self.actions.lock();
         let reply = Err("it did not end".to_owned());
-        actions.push(RecordedAction { mock: mock.to_owned(), action, reply });
+        actions.push(RecordedAction { kind, mock: mock.to_owned(), action, reply });
         actions.len() - 1
     }
 
@@ -94,9 +95,9 @@ impl World for RecordingWorld {
     }
 
     fn run_program(&self, command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
-        let kind = if command.is_script { "script" } else { "exec" };
+        let key = if command.is_script { "script" } else { "exec" };
         let action = format!("program `{}`", program_line(&command, &self.redactor));
-        let number = self.begin(command.step.as_deref().unwrap_or(kind), action);
+        let number = self.begin(ReportedAction::Program, command.step.as_deref().unwrap_or(key), action);
         Box::pin(async move {
             let ended = self.world.run_program(command).await;
             self.end(number, ended.as_ref().map_err(WorldError::to_line).and_then(program_reply));
@@ -106,7 +107,7 @@ impl World for RecordingWorld {
 
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
         let action = format!("request `{}`", request_line(&request, &self.redactor));
-        let number = self.begin(request.step.as_deref().unwrap_or("http"), action);
+        let number = self.begin(ReportedAction::Request, request.step.as_deref().unwrap_or("http"), action);
         Box::pin(async move {
             let response = self.world.send_request(request).await;
             self.end(number, response.as_ref().map_err(WorldError::to_line).and_then(response_reply));
@@ -115,7 +116,8 @@ impl World for RecordingWorld {
     }
 
     fn approve_file_change(&self, change: &str) -> Result<(), WorldError> {
-        let number = self.begin("file", format!("file action `{}`", line(change, &self.redactor)));
+        let action = format!("file action `{}`", line(change, &self.redactor));
+        let number = self.begin(ReportedAction::FileChange, "file", action);
         self.end(number, Err("changes of files cannot be recorded".to_owned()));
         self.world.approve_file_change(change)
     }

@@ -86,7 +86,7 @@ fn failure_text(failure: &TestFailure, sources: &Report, style: TerminalStyle) -
     let mut report = Report::with_sources(sources.sources.clone());
     let diagnostic = report.error(Code::FailedTest, failure.at.span(), failure.message.clone());
     diagnostic.help.clone_from(&failure.help);
-    let details: String = failure.details.lines().map(|line| format!("  {}\n", sanitize(line))).collect();
+    let details: String = failure.details.to_string().lines().map(|line| format!("  {}\n", sanitize(line))).collect();
     format!("{}\n{details}\n", render_frames(&report, style).collect::<Vec<_>>().join("\n\n"))
 }
 
@@ -176,6 +176,6 @@ fn failure_json(run: &TestRun, failure: &TestFailure) -> Value {
         "file": place.as_ref().map(|(file, _)| file),
         "line": place.as_ref().map(|(_, line)| line),
         "help": failure.help,
-        "details": failure.details,
+        "details": failure.details.to_string(),
     })
 }

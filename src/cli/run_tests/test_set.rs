@@ -12,17 +12,20 @@ use crate::catalog::{BuildOutcome, Catalog, build};
 use crate::cli::manifest::VariableCommands;
 use crate::cli::process::build_runtime;
 use crate::compile::FileBuffers;
+use crate::dev_page::lines_around_changes;
 use crate::diagnostic::{Diagnostic, Severity, SourceMap};
 use crate::load::{EnvSource, LoadedPacks, ManifestLocation, TestEnvironment, load_buffers};
 use crate::test_run::{
-    Coverage, PlannedTest, TestFailure, TestOutcome, TestRunner, TestStatus, TestWorlds, plan_tests, seen_variables,
-    test_environment, test_fingerprints,
+    Coverage, FailureDetails, PlannedTest, TestFailure, TestOutcome, TestRunner, TestStatus, TestWorlds, plan_tests,
+    seen_variables, test_environment, test_fingerprints,
 };
 use crate::world::{RealWorld, ReportSink, World};
 use crate::yaml::Location;
 
 /// How many parts are listed that no test reaches.
 const MAX_SHOWN_GAPS: usize = 2000;
+/// How many lines of a difference are shown.
+const MAX_SHOWN_LINES: usize = 1000;
 
 /// Where tests are, and the world of live ones.
 #[derive(Clone)]
@@ -139,10 +142,13 @@ impl TestSet {
     }
 
     fn failure_json(&self, failure: &TestFailure) -> Value {
-        let mut shown = json!({ "message": failure.message, "help": failure.help, "details": failure.details });
-        if let (Value::Object(shown), Some(diff)) = (&mut shown, diff_of(&failure.details)) {
-            shown.insert("diff".to_owned(), diff);
-        }
+        let diff = match &failure.details {
+            FailureDetails::Text(_) => None,
+            FailureDetails::Difference { expected, received } => Some(lines_around_changes(expected, received)),
+        };
+        let diff = diff.as_ref().map(|lines| lines.get(..MAX_SHOWN_LINES).unwrap_or(lines));
+        let details = failure.details.to_string();
+        let mut shown = json!({ "message": failure.message, "help": failure.help, "details": details, "diff": diff });
         self.add_place(&mut shown, failure.at);
         shown
     }
@@ -189,24 +195,6 @@ fn entry_key(test: &PlannedTest, catalog: Option<&Catalog>) -> String {
             None => format!("resource {called}"),
         },
     }
-}
-
-/// The lines of a unified difference.
-fn diff_of(details: &str) -> Option<Value> {
-    if !details.starts_with("--- expected\n") {
-        return None;
-    }
-    let line = |line: &str| {
-        let (sign, text) = line.split_at_checked(1)?;
-        let change = match sign {
-            "+" => "added",
-            "-" => "removed",
-            " " => "same",
-            _ => return None,
-        };
-        Some(json!({ "change": change, "text": text }))
-    };
-    Some(details.lines().skip(2).filter_map(line).collect())
 }
 
 impl TestWorlds for TestSource {

@@ -13,9 +13,6 @@ use crate::dev_page::{DevPageError, FixRequest, lines_around_changes};
 use crate::diagnostic::SourceFile;
 use crate::load::{EnvSource, ManifestLocation, load_buffers};
 
-/// How many lines are shown around a change.
-const CONTEXT_LINES: usize = 3;
-
 /// Shows what the fix of a problem changes, and writes it where that is asked.
 ///
 /// # Errors
@@ -44,7 +41,7 @@ pub(in crate::cli::serve) fn fix_problem(
     if request.write {
         write(source, &text)?;
     }
-    let diff = lines_around_changes(source.text(), &text, CONTEXT_LINES);
+    let diff = lines_around_changes(source.text(), &text);
     let answer = json!({ "file": source.path(), "path": state.absolute_path(source), "diff": diff });
     redacted(&answer, &state.redactor)
 }

@@ -16,10 +16,8 @@ use crate::dev_page::{DevPageError, PageEntry, PageEntryKind, SaveTestRequest, l
 use crate::diagnostic::SourceFile;
 use crate::load::EnvSource;
 use crate::test_run::{PlannedTest, RecordedServer, Recording, TestOutcome, TestStatus, call_mocks};
+use crate::world::ReportedAction;
 use crate::yaml::{InsertError, Location, NewEntry, entry, entry_with_lines, flow_entry, insert_entry, json_of};
-
-/// How many lines are shown around the test.
-const CONTEXT_LINES: usize = 3;
 
 /// How much of a failure is shown.
 const MAX_SHOWN_CHARS: usize = 2000;
@@ -81,7 +79,7 @@ impl TestWriter<'_> {
             Ok(written) => written,
             Err(refusal) => return Ok(Some(refusal)),
         };
-        let diff = lines_around_changes(file.source.text(), &text, CONTEXT_LINES);
+        let diff = lines_around_changes(file.source.text(), &text);
         answer.insert("diff".to_owned(), json!(diff));
         if request.write && refusal.is_none() {
             write(file.source, &text)?;
@@ -121,7 +119,8 @@ impl TestWriter<'_> {
         }
         let actions = rounds.iter().flat_map(|call| call.actions.clone());
         // Changes of files have no reply: a folder of the test's own stands in for them.
-        let (changes, actions): (Vec<_>, Vec<_>) = actions.partition(|action| action.mock == "file");
+        let (changes, actions): (Vec<_>, Vec<_>) =
+            actions.partition(|action| action.kind == ReportedAction::FileChange);
         let own_folder = (!changes.is_empty()).then(|| ("file".to_owned(), json!({ "files": {} })));
         let server = RecordedServer { redactor: &file.state.redactor, sources: &file.state.report.sources };
         let mocks = |variables| match call_mocks(&actions, variables, &server) {
