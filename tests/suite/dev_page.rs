@@ -64,8 +64,7 @@ impl OpenPage {
 
     fn next(&self, wanted: impl Fn(&Value) -> bool) -> Value {
         let found = self.events.take(TEST_TIMEOUT, wanted);
-        let types = || self.events.all().iter().map(|event| event["type"].clone()).collect::<Value>();
-        found.unwrap_or_else(|| panic!("no such event among those of these types: {}", types()))
+        found.unwrap_or_else(|| panic!("no such event among {:#?}", self.events.all()))
     }
 
     fn state(&self) -> Value {
@@ -285,6 +284,9 @@ fn tests_run_after_each_edit() {
     assert_eq!(event["tests"][0]["failures"][0]["diff"], diff);
     page.answer("test/run", &json!({ "names": ["acts"], "live": true }));
     page.outcomes(|event| status_of(event, "acts") == "passed" && status_of(event, "greets") == "failed");
+    folder.write("folio.yaml", MANIFEST);
+    let event = page.outcomes(|event| status_of(event, "greets") == "passed");
+    assert_eq!(status_of(&event, "acts"), "passed", "what it did stays shown until an edit touches it");
 }
 
 #[test]

@@ -147,10 +147,15 @@ impl PageTests {
 
     /// Runs all tests where that is quick, and else those that are others than before, or failed.
     fn run_edited(&self, set: &TestSet, known: &mut KnownTests) {
-        let is_touched = |_: &PlannedTest, fingerprint: u64, before: Option<&KnownOutcome>| {
-            before.is_none_or(|before| {
-                before.fingerprint != fingerprint || matches!(before.outcome.status, TestStatus::Failed(_))
-            })
+        // What a test did in the world stays shown until an edit touches it: now it would only be skipped.
+        let stays = |test: &PlannedTest, fingerprint: u64, before: Option<&KnownOutcome>| {
+            test.is_live() && before.is_some_and(|before| before.fingerprint == fingerprint)
+        };
+        let is_touched = |test: &PlannedTest, fingerprint: u64, before: Option<&KnownOutcome>| {
+            !stays(test, fingerprint, before)
+                && before.is_none_or(|before| {
+                    before.fingerprint != fingerprint || matches!(before.outcome.status, TestStatus::Failed(_))
+                })
         };
         if known.full_run > MAX_FULL_RUN {
             let options = TestRunOptions::default();
@@ -159,7 +164,9 @@ impl PageTests {
         }
         let (coverage, began) = (Mutex::new(set.coverage()), Instant::now());
         let options = TestRunOptions { coverage: Some(&coverage), ..TestRunOptions::default() };
-        if self.run_tests(TestRun { set, known, options, yields_to_edits: true }, |_, _, _| true) {
+        if self.run_tests(TestRun { set, known, options, yields_to_edits: true }, |test, fingerprint, before| {
+            !stays(test, fingerprint, before)
+        }) {
             known.full_run = began.elapsed();
             // Where nothing is tested, that nothing is reached says nothing.
             let has_tests = set.tests().next().is_some();
