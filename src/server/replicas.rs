@@ -19,6 +19,8 @@ use super::{
     task_record::TaskMessage,
 };
 
+/// How long what a client sends to one replica may be for another, in bytes.
+pub(super) const MAX_FORWARDED_BYTES: usize = 256 * 1024;
 /// How many changes wait to be told one by one; beyond that, that everything may have changed.
 const MAX_UNTOLD_CHANGES: usize = 1000;
 /// How often it is looked whether tasks have ended, when the server stops.
@@ -192,7 +194,10 @@ impl SharedServer {
                     Received::Gap => self.catch_up().await,
                     Received::Message(message) => self.receive_message(&message),
                 },
-                _ = renewal.tick() => drop(self.renew_lease().await),
+                _ = renewal.tick() => if self.renew_lease().await.is_ok() {
+                    // What the store refused before.
+                    self.tell_replicas().await;
+                },
                 () = replicas.wake.notified() => self.tell_replicas().await,
             }
         }

@@ -160,12 +160,13 @@ impl ConnectionHandler {
         let opened = self.shared_server.state_sealer().open(state, binding).map_err(unsealed)?;
         let checkpoint: Checkpoint = serde_json::from_slice(&opened.content)
             .map_err(|_| refused("invalid `requestState`: written by another version of folio".to_owned()))?;
-        match self.shared_server.store().use_once(opened.id).await {
+        let has_acted = checkpoint.any_side_effects();
+        match self.shared_server.store().use_once(opened.id, has_acted).await {
             FirstUse::Yes => Ok(checkpoint),
             FirstUse::No => Err(unsealed(UnsealError::AlreadyUsed)),
             FirstUse::Forgotten => Err(unsealed(UnsealError::Expired)),
             // Another replica may have used it: what has done nothing yet may go on nevertheless.
-            FirstUse::UnknownElsewhere if !checkpoint.any_side_effects() => Ok(checkpoint),
+            FirstUse::UnknownElsewhere if !has_acted => Ok(checkpoint),
             FirstUse::UnknownElsewhere => Err(request.store_is_away()),
         }
     }

@@ -12,21 +12,22 @@ use crate::action::LogLevel;
 use crate::identity::AccessControl;
 use crate::spec_version::SpecVersion;
 use crate::store::{ListLimit, ListPosition, Recipient, StoreError};
+use crate::uri::normalize_uri;
 
 use super::{
-    ConnectionHandler, SharedServer, replicas::ReplicaMessage, request::McpRequest, session::NegotiatedSession,
+    ConnectionHandler, SharedServer,
+    replicas::{MAX_FORWARDED_BYTES, ReplicaMessage},
+    request::McpRequest,
+    session::NegotiatedSession,
     subscription,
 };
 
 /// How long the id of a session is at most.
 const MAX_ID_BYTES: usize = 64;
 /// What is kept of events for a client that lost them on the way.
-const EVENTS: ListLimit = ListLimit { values: 64, lifetime: Duration::from_secs(120) };
-/// How many changes of a session are kept: more than it may have subscriptions.
-const MAX_CHANGES: usize = 4000;
-/// How long what a client sends to one replica may be for another, in bytes.
-const MAX_FORWARDED_BYTES: usize = 256 * 1024;
-
+const EVENTS: ListLimit = ListLimit { values: 64, bytes: 4 << 20, lifetime: Duration::from_secs(120) };
+/// How long a notification of a client may be for another replica, in bytes.
+const MAX_NOTIFICATION_BYTES: usize = 4096;
 /// What a session began with.
 #[derive(Debug, Serialize, Deserialize)]
 struct SessionStart {
@@ -78,8 +79,6 @@ pub(crate) enum SessionMessage {
 /// An event of a session, for a client that reads it from another replica.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SessionEvent {
-    /// The stream.
-    pub(crate) channel: String,
     pub(crate) index: u64,
     /// The message, or the list of them.
     pub(crate) json: String,
@@ -101,12 +100,9 @@ fn changes_key(id: &str) -> String {
     format!("session:{id}:changes")
 }
 
-fn events_key(id: &str) -> String {
-    format!("session:{id}:events")
-}
-
-fn changes_limit(lifetime: Duration) -> ListLimit {
-    ListLimit { values: MAX_CHANGES, lifetime }
+/// Of each stream by itself: one that is full costs no other its events, and one that there is not costs nothing.
+fn events_key(id: &str, stream: &str) -> String {
+    format!("session:{id}:events:{stream}")
 }
 
 /// Whether this may be the id of a session, and no other key of the store.
@@ -134,14 +130,20 @@ impl SharedServer {
         };
         let start: Option<SessionStart> = serde_json::from_slice(&start).ok();
         let Some(start) = start.filter(|start| start.caller == access.caller_key()) else { return Ok(None) };
-        let changes = self.store().read(&changes_key(id), &mut ListPosition::default()).await?;
+        let changes = self.store().fields(&changes_key(id)).await?;
         let changes = changes.iter().filter_map(|change| serde_json::from_slice(change).ok()).collect();
         Ok(Some(SessionRecord { start, changes }))
     }
 
+    /// Whether the store has a session still.
+    pub(crate) async fn has_session(&self, id: &str) -> Result<bool, StoreError> {
+        Ok(self.store().get(&key(id)).await?.is_some())
+    }
+
     /// Has the store forget a session, and replicas that hold it.
     pub(crate) async fn forget_session(&self, id: &str) -> Result<(), StoreError> {
-        self.store().remove(&[&key(id), &changes_key(id), &events_key(id)]).await?;
+        // Its events expire soon.
+        self.store().remove(&[&key(id), &changes_key(id)]).await?;
         self.tell_of_session(id, SessionMessage::Ended).await
     }
 
@@ -150,26 +152,25 @@ impl SharedServer {
         self.store().extend(&[&key(id), &changes_key(id)], lifetime).await
     }
 
-    /// Keeps an event of a session for a while.
-    pub(crate) async fn keep_session_event(&self, id: &str, event: &SessionEvent) -> Result<(), StoreError> {
-        self.store().append(&events_key(id), &encode(event), EVENTS).await
+    /// Keeps an event of a stream of a session for a while.
+    pub(crate) async fn keep_session_event(
+        &self,
+        id: &str,
+        stream: &str,
+        event: &SessionEvent,
+    ) -> Result<(), StoreError> {
+        self.store().append(&events_key(id, stream), &encode(event), EVENTS).await
     }
 
-    /// The events of a stream of a session after one of them, in their order: those that came since the last look, which was at
-    /// `position`.
+    /// The next events of a stream of a session behind `position`, in their order.
     pub(crate) async fn session_events(
         &self,
         id: &str,
-        channel: &str,
-        after: u64,
+        stream: &str,
         position: &mut ListPosition,
     ) -> Result<Vec<SessionEvent>, StoreError> {
-        let events = self.store().read(&events_key(id), position).await?;
-        let events = events.iter().filter_map(|event| serde_json::from_slice(event).ok());
-        let of_channel = |event: &SessionEvent| event.channel == channel && event.index > after;
-        let mut events: Vec<SessionEvent> = events.filter(of_channel).collect();
-        events.sort_by_key(|event| event.index);
-        Ok(events)
+        let events = self.store().read(&events_key(id, stream), position).await?;
+        Ok(events.iter().filter_map(|event| serde_json::from_slice(event).ok()).collect())
     }
 
     /// Tells the store and the other replicas of a change of a session.
@@ -179,8 +180,20 @@ impl SharedServer {
         change: SessionChange,
         lifetime: Duration,
     ) -> Result<(), StoreError> {
-        self.store().append(&changes_key(id), &encode(&change), changes_limit(lifetime)).await?;
+        self.keep_change(id, &change, lifetime).await?;
         self.tell_of_session(id, SessionMessage::Changed(change)).await
+    }
+
+    /// Keeps a change of a session in place of an earlier one of the same thing.
+    async fn keep_change(&self, id: &str, change: &SessionChange, lifetime: Duration) -> Result<(), StoreError> {
+        let json = encode(change);
+        let (field, value) = match change {
+            SessionChange::Level(_) => ("level".to_owned(), Some(&*json)),
+            SessionChange::Listened => ("listened".to_owned(), Some(&*json)),
+            SessionChange::Subscribed(uri) => (format!("subscribed {}", normalize_uri(uri)), Some(&*json)),
+            SessionChange::Unsubscribed(uri) => (format!("subscribed {}", normalize_uri(uri)), None),
+        };
+        self.store().set_field(&changes_key(id), &field, value, lifetime).await
     }
 
     /// What takes messages about sessions from now on. Only the first such call has an effect.
@@ -213,7 +226,7 @@ impl ConnectionHandler {
         let store = self.shared_server.store();
         store.put(&key(id), &encode(&start), lifetime).await?;
         for change in self.changes_so_far() {
-            store.append(&changes_key(id), &encode(&change), changes_limit(lifetime)).await?;
+            self.shared_server.keep_change(id, &change, lifetime).await?;
         }
         Ok(())
     }
@@ -229,12 +242,16 @@ impl ConnectionHandler {
 
     /// Tells replicas that hold a session of a notification, which may be about a request elsewhere.
     pub(crate) fn forward_notification(&self, id: &str, notification: &ClientNotification) {
+        let mut notification = notification.clone();
+        if let ClientNotification::CancelledNotification(cancelled) = &mut notification {
+            cancelled.params.reason = None;
+        }
         let mut message = serde_json::to_value(notification).unwrap_or_default();
         message.as_object_mut().into_iter().for_each(|message| drop(message.insert("jsonrpc".into(), "2.0".into())));
         let (shared_server, id) = (self.shared_server.clone(), id.to_owned());
         let message = message.to_string();
         // One that is longer is about no request.
-        if message.len() > MAX_FORWARDED_BYTES {
+        if message.len() > MAX_NOTIFICATION_BYTES {
             return;
         }
         let message = SessionMessage::Received(message);

@@ -4,10 +4,16 @@ use rmcp::model::{DetailedTask, ErrorData, InputResponses, TaskPayload, TaskStat
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::budget::serialized_size;
 use crate::identity::AccessControl;
 use crate::store::{Recipient, StoreError};
 
-use super::{SharedServer, replicas::ReplicaMessage, request::McpRequest, task_table::ChangedTask};
+use super::{
+    SharedServer,
+    replicas::{MAX_FORWARDED_BYTES, ReplicaMessage},
+    request::McpRequest,
+    task_table::ChangedTask,
+};
 
 /// How long the id of a task is at most.
 const MAX_ID_BYTES: usize = 64;
@@ -66,6 +72,10 @@ impl SharedServer {
                 self.tasks().set_changed(&task.id);
                 return;
             }
+        }
+        while let Some(id) = self.tasks().take_evicted() {
+            // Where it cannot be forgotten now, it is so by its time to live.
+            let _ = self.store().remove(&[&key(&id)]).await;
         }
         if any_is_ending {
             tokio::task::yield_now().await;
@@ -131,6 +141,13 @@ impl SharedServer {
         let record = self.find_task_record(id, &request.access).await.map_err(away)?.ok_or(local)?;
         if has_ended(&record.task) {
             return Ok(());
+        }
+        if let TaskMessage::Answer(responses) = &message
+            && serialized_size(responses) > MAX_FORWARDED_BYTES as u64
+        {
+            let message =
+                format!("answers too long for a task of another replica (limit {} KiB)", MAX_FORWARDED_BYTES / 1024);
+            return Err(ErrorData::invalid_params(message, None));
         }
         let id = id.to_owned();
         let message = match message {

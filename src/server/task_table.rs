@@ -32,6 +32,8 @@ const TOO_MANY_BYTES: &str = "running tasks hold too much memory; try again when
 pub(crate) struct Tasks {
     /// By their ids, oldest first.
     entries: Mutex<IndexMap<String, TaskEntry>>,
+    /// Those that were ended to make room, which other replicas may know.
+    evicted: Mutex<Vec<String>>,
     /// What the tasks hold.
     memory: Arc<Caller>,
     /// Held while the questions of a round are put, which the manager takes one by one: who gets a task sees its
@@ -98,7 +100,7 @@ impl Drop for QuestionReservation<'_> {
 
 impl Tasks {
     pub(crate) fn new(memory: Arc<Caller>) -> Tasks {
-        Tasks { entries: Mutex::default(), memory, round_lock: Mutex::default() }
+        Tasks { entries: Mutex::default(), evicted: Mutex::default(), memory, round_lock: Mutex::default() }
     }
 
     /// Begins a task. It is remembered for twice its time to live at most; where there is no room, one that has ended
@@ -133,18 +135,35 @@ impl Tasks {
 
     fn make_room(&self, entries: &mut IndexMap<String, TaskEntry>, new: &NewTask) -> Result<(), ErrorData> {
         while self.would_exceed(new.bytes) {
-            if !remove_ended_task(entries) && !remove_waiting_task(entries) {
+            if !remove_ended_task(entries) && !self.evict_waiting_task(entries) {
                 return Err(ErrorData::internal_error(TOO_MANY_BYTES, None));
             }
         }
         let makes_room = |entries: &mut _| {
-            remove_ended_task(entries) || is_within_share(entries, new) && remove_waiting_task(entries)
+            remove_ended_task(entries) || is_within_share(entries, new) && self.evict_waiting_task(entries)
         };
         if entries.len() >= MAX_TASKS && !makes_room(entries) {
             let message = format!("too many running tasks (limit {MAX_TASKS}); try again when one has ended");
             return Err(ErrorData::internal_error(message, None));
         }
         Ok(())
+    }
+
+    /// Ends the task, of those that wait for answers, whose client has been silent for longest. False where none waits.
+    fn evict_waiting_task(&self, entries: &mut IndexMap<String, TaskEntry>) -> bool {
+        let waiting = entries.iter().enumerate().filter(|(_, (_, entry))| entry.open_rounds > 0);
+        let silent = waiting.min_by_key(|(_, (_, entry))| entry.last_used).map(|(place, _)| place);
+        let Some((id, entry)) = silent.and_then(|silent| entries.shift_remove_index(silent)) else { return false };
+        tracing::debug!(task = id, "task limit reached: a task that waits for its client is cancelled");
+        // It has ended meanwhile, if it is unknown.
+        let _ = entry.manager.cancel_task(&id);
+        self.evicted.lock().push(id);
+        true
+    }
+
+    /// A task that was ended to make room since the last look.
+    pub(super) fn take_evicted(&self) -> Option<String> {
+        self.evicted.lock().pop()
     }
 
     /// How many are running.
@@ -315,17 +334,6 @@ impl TaskEntry {
 fn remove_ended_task(entries: &mut IndexMap<String, TaskEntry>) -> bool {
     let ended = entries.values().position(TaskEntry::has_ended);
     ended.and_then(|ended| entries.shift_remove_index(ended)).is_some()
-}
-
-/// Ends the task, of those that wait for answers, whose client has been silent for longest. False where none waits.
-fn remove_waiting_task(entries: &mut IndexMap<String, TaskEntry>) -> bool {
-    let waiting = entries.iter().enumerate().filter(|(_, (_, entry))| entry.open_rounds > 0);
-    let silent = waiting.min_by_key(|(_, (_, entry))| entry.last_used).map(|(place, _)| place);
-    let Some((id, entry)) = silent.and_then(|silent| entries.shift_remove_index(silent)) else { return false };
-    tracing::debug!(task = id, "task limit reached: a task that waits for its client is cancelled");
-    // It has ended meanwhile, if it is unknown.
-    let _ = entry.manager.cancel_task(&id);
-    true
 }
 
 /// Whether who begins a task has less than half of all: one that fills the table makes no room in it for itself.

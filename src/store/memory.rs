@@ -27,16 +27,28 @@ pub struct MemoryStore {
     calls: Mutex<RecentCalls>,
 }
 
+impl MemoryStore {
+    /// Whether an id was used, or is too old to tell.
+    pub(super) fn has_used(&self, id: OneTimeId) -> bool {
+        let used = self.used_ids.lock();
+        id.expiry <= used.evicted_until || used.seen.contains(&(id.expiry, id.nonce))
+    }
+}
+
 impl Store for MemoryStore {
     fn replica(&self) -> &'static str {
         "only"
+    }
+
+    fn is_reachable(&self) -> Option<bool> {
+        None
     }
 
     fn epoch(&self) -> BoxFuture<'_, u64> {
         Box::pin(ready(0))
     }
 
-    fn use_once(&self, id: OneTimeId) -> BoxFuture<'_, FirstUse> {
+    fn use_once(&self, id: OneTimeId, _: bool) -> BoxFuture<'_, FirstUse> {
         Box::pin(ready(self.used_ids.lock().insert(id.expiry, id.nonce)))
     }
 
@@ -50,6 +62,20 @@ impl Store for MemoryStore {
 
     fn get<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>> {
         Box::pin(ready(Ok(None)))
+    }
+
+    fn set_field<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a str,
+        _: Option<&'a [u8]>,
+        _: Duration,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(ready(Ok(())))
+    }
+
+    fn fields<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Vec<Vec<u8>>, StoreError>> {
+        Box::pin(ready(Ok(Vec::new())))
     }
 
     fn append<'a>(&'a self, _: &'a str, _: &'a [u8], _: ListLimit) -> BoxFuture<'a, Result<(), StoreError>> {

@@ -23,13 +23,16 @@ pub trait Store: Send + Sync {
     /// The id of this replica, which no other one has, and none had before.
     fn replica(&self) -> &str;
 
+    /// Whether it can be reached, as far as that is known; `None` where it is the memory of this process.
+    fn is_reachable(&self) -> Option<bool>;
+
     /// What the store has remembered one-time ids since: an emptied one has another epoch. While it is away, the last one that
     /// is known.
     fn epoch(&self) -> BoxFuture<'_, u64>;
 
     /// Uses an id for the first and only time. While the store is away each replica knows what it has used itself, and tells
-    /// the store later.
-    fn use_once(&self, id: OneTimeId) -> BoxFuture<'_, FirstUse>;
+    /// the store later; an id of which every replica must know is not used then.
+    fn use_once(&self, id: OneTimeId, everywhere: bool) -> BoxFuture<'_, FirstUse>;
 
     /// Counts a call under `key`, or returns how long to wait. While the store is away each replica counts for itself.
     fn count_call<'a>(&'a self, key: &'a str, rate: CallRate) -> BoxFuture<'a, Result<(), Duration>>;
@@ -46,13 +49,32 @@ pub trait Store: Send + Sync {
     /// The store is away.
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>>;
 
+    /// Sets a field of a record that other replicas may read, or removes it.
+    ///
+    /// # Errors
+    /// The store is away.
+    fn set_field<'a>(
+        &'a self,
+        key: &'a str,
+        field: &'a str,
+        value: Option<&'a [u8]>,
+        lifetime: Duration,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// The values of the fields of a record, in any order.
+    ///
+    /// # Errors
+    /// The store is away.
+    fn fields<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Vec<Vec<u8>>, StoreError>>;
+
     /// Adds a value to a list that other replicas may read, which keeps so many, for so long.
     ///
     /// # Errors
     /// The store is away.
     fn append<'a>(&'a self, key: &'a str, value: &'a [u8], limit: ListLimit) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// The values of a list that were added after `position`, oldest first. It is moved behind them.
+    /// The next values of a list that were added after `position`, oldest first, which is moved behind them: not all at once,
+    /// and none where there are no more.
     ///
     /// # Errors
     /// The store is away.
@@ -95,6 +117,8 @@ pub trait Store: Send + Sync {
 pub struct ListLimit {
     /// How many values.
     pub values: usize,
+    /// How many bytes, about.
+    pub bytes: usize,
     /// For how long after the last one was added.
     pub lifetime: Duration,
 }

@@ -17,11 +17,14 @@ use super::{
     CallRate, FirstUse, LEASE, ListLimit, ListPosition, MemoryStore, OneTimeId, Received, Recipient, RedisUrl,
     RenewedLease, Replica, SealingKeys, Store, StoreError,
 };
+use crate::digest::sha256;
 
 /// What Redis keeps for replicas that have not read it.
-const MESSAGES: ListLimit = ListLimit { values: 4000, lifetime: Duration::from_secs(600) };
+const MESSAGES: ListLimit = ListLimit { values: 4000, bytes: 16 << 20, lifetime: Duration::from_secs(600) };
 /// How many messages are read at once.
 const MESSAGES_PER_READ: usize = 100;
+/// How many values of a list are read at once.
+const VALUES_PER_READ: usize = 16;
 /// How many messages wait here to be received.
 const MAX_WAITING_MESSAGES: usize = 1024;
 /// How long a read waits for a message, and how much longer its answer may take.
@@ -40,8 +43,10 @@ pub struct RedisStore {
     messages: Mutex<mpsc::Receiver<Vec<u8>>>,
     /// What this replica has used and counted, for while Redis is away.
     local: MemoryStore,
-    /// What it has used then.
-    unsaved_uses: parking_lot::Mutex<Vec<OneTimeId>>,
+    /// What the store is to be told of ids when it is back.
+    unsaved_uses: parking_lot::Mutex<Vec<UnsavedUse>>,
+    /// Held while a list is read.
+    reading: Mutex<()>,
     scripts: Scripts,
     /// What keeps the connection, and reads messages.
     _tasks: JoinSet<()>,
@@ -59,9 +64,18 @@ struct RedisState {
     gap: Arc<Notify>,
 }
 
+/// What the store does not know of an id.
+enum UnsavedUse {
+    /// It is used.
+    Used(OneTimeId),
+    /// It is not used, though this attempt to do so may have arrived.
+    Withdrawn(OneTimeId, String),
+}
+
 struct Scripts {
     epoch: Script,
     use_once: Script,
+    withdraw_use: Script,
     count_call: Script,
     append: Script,
     renew_lease: Script,
@@ -80,7 +94,7 @@ impl RedisStore {
             link: link.clone(),
             prefix: prefix.to_owned(),
             keys: SealingKeys::new("stored 1", secrets),
-            replica: Uuid::new_v4().simple().to_string(),
+            replica: new_id(),
             epoch: AtomicU64::new(0),
             received: sender,
             gap,
@@ -94,6 +108,7 @@ impl RedisStore {
         let scripts = Scripts {
             epoch: Script::new(include_str!("scripts/epoch.lua")),
             use_once: Script::new(include_str!("scripts/use_once.lua")),
+            withdraw_use: Script::new(include_str!("scripts/withdraw_use.lua")),
             count_call: Script::new(include_str!("scripts/count_call.lua")),
             append: Script::new(include_str!("scripts/append.lua")),
             renew_lease: Script::new(include_str!("scripts/renew_lease.lua")),
@@ -103,6 +118,7 @@ impl RedisStore {
             messages: Mutex::new(receiver),
             local: MemoryStore::default(),
             unsaved_uses: parking_lot::Mutex::default(),
+            reading: Mutex::default(),
             scripts,
             _tasks: tasks,
         })
@@ -113,16 +129,15 @@ impl RedisStore {
     async fn add_to_stream(&self, stream: String, value: &[u8], limit: ListLimit) -> Result<(), StoreError> {
         let sealed = self.state.seal(value, &stream)?;
         let mut call = self.scripts.append.key(stream);
-        call.arg(&self.state.replica).arg(sealed).arg(limit.values).arg(milliseconds(limit.lifetime));
+        call.arg(&self.state.replica).arg(sealed).arg(limit.values).arg(milliseconds(limit.lifetime)).arg(limit.bytes);
         self.state.link.run(async |connection| call.invoke_async(connection).await).await
     }
 
-    async fn use_in_store(&self, id: OneTimeId) -> Result<FirstUse, StoreError> {
-        let nonce: String = id.nonce.iter().map(|byte| format!("{byte:02x}")).collect();
+    async fn use_in_store(&self, id: OneTimeId, attempt: &str) -> Result<FirstUse, StoreError> {
         let forget_at = Duration::from_secs(id.expiry).saturating_add(CLOCK_TOLERANCE);
         let mut call = self.scripts.use_once.key(self.state.key("epoch"));
-        call.key(self.state.key(&format!("used:{nonce}")));
-        call.arg(id.epoch).arg(milliseconds(forget_at)).arg(new_epoch());
+        call.key(self.used_key(id));
+        call.arg(id.epoch).arg(milliseconds(forget_at)).arg(new_epoch()).arg(attempt);
         let outcome: u8 = self.state.link.run(async |connection| call.invoke_async(connection).await).await?;
         Ok(match outcome {
             0 => FirstUse::Yes,
@@ -131,11 +146,24 @@ impl RedisStore {
         })
     }
 
-    /// Tells the store what was used while it was away.
+    fn used_key(&self, id: OneTimeId) -> String {
+        let nonce: String = id.nonce.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.state.key(&format!("used:{nonce}"))
+    }
+
+    /// Tells the store what was used while it was away, and what was not though it may have been told so.
     async fn save_uses(&self) -> Result<(), StoreError> {
-        while let Some(id) = { self.unsaved_uses.lock().pop() } {
-            if self.use_in_store(id).await.is_err() {
-                self.unsaved_uses.lock().push(id);
+        while let Some(unsaved) = { self.unsaved_uses.lock().pop() } {
+            let saved = match &unsaved {
+                UnsavedUse::Used(id) => self.use_in_store(*id, "").await.map(drop),
+                UnsavedUse::Withdrawn(id, attempt) => {
+                    let mut call = self.scripts.withdraw_use.key(self.used_key(*id));
+                    call.arg(attempt);
+                    self.state.link.run(async |connection| call.invoke_async(connection).await).await
+                }
+            };
+            if saved.is_err() {
+                self.unsaved_uses.lock().push(unsaved);
                 return Err(StoreError);
             }
         }
@@ -196,10 +224,6 @@ impl RedisState {
         loop {
             let mut connections = self.link.connected().await;
             if let Ok(mut connection) = self.link.connect(&config).await {
-                // What was sent while there was no connection, by others or from here, may not have arrived.
-                if positions.is_some() {
-                    self.gap.notify_one();
-                }
                 tokio::select! {
                     read = self.read_until_lost(&mut connection, &streams, &mut positions) => if let Err(error) = read {
                         tracing::debug!(target: "folio::store", "reading messages failed: {error}");
@@ -218,9 +242,14 @@ impl RedisState {
         streams: &[String; 2],
         positions: &mut Option<[String; 2]>,
     ) -> RedisResult<()> {
+        let first = first_position(connection, &streams[0]).await?;
         let positions = match positions {
-            Some(positions) => positions,
-            None => positions.insert([first_position(connection, &streams[0]).await?, "0-0".to_owned()]),
+            Some(positions) => {
+                // What was sent while there was no connection, by others or from here, may not have arrived.
+                self.gap.notify_one();
+                positions
+            }
+            None => positions.insert([first, "0-0".to_owned()]),
         };
         let options = StreamReadOptions::default().block(READ_WAIT.as_millis() as usize).count(MESSAGES_PER_READ);
         loop {
@@ -254,6 +283,10 @@ async fn first_position(connection: &mut MultiplexedConnection, stream: &str) ->
     Ok(format!("{}-0", u64::saturating_sub(sent_at, milliseconds(START_MARGIN))))
 }
 
+fn new_id() -> String {
+    Uuid::new_v4().simple().to_string()
+}
+
 /// An epoch to begin with.
 fn new_epoch() -> u64 {
     Uuid::new_v4().as_u64_pair().0
@@ -268,6 +301,10 @@ impl Store for RedisStore {
         &self.state.replica
     }
 
+    fn is_reachable(&self) -> Option<bool> {
+        Some(self.state.link.takes_commands())
+    }
+
     fn epoch(&self) -> BoxFuture<'_, u64> {
         Box::pin(async {
             let mut call = self.scripts.epoch.key(self.state.key("epoch"));
@@ -280,14 +317,22 @@ impl Store for RedisStore {
         })
     }
 
-    fn use_once(&self, id: OneTimeId) -> BoxFuture<'_, FirstUse> {
+    fn use_once(&self, id: OneTimeId, everywhere: bool) -> BoxFuture<'_, FirstUse> {
         Box::pin(async move {
-            let first_use = self.use_in_store(id).await;
+            let attempt = new_id();
+            let may_arrive = self.save_uses().await.is_ok() && self.state.link.is_connected();
+            let first_use = if may_arrive { self.use_in_store(id, &attempt).await } else { Err(StoreError) };
+            if everywhere && first_use.is_err() {
+                if may_arrive {
+                    self.unsaved_uses.lock().push(UnsavedUse::Withdrawn(id, attempt));
+                }
+                return if self.local.has_used(id) { FirstUse::No } else { FirstUse::UnknownElsewhere };
+            }
             // What is used here is known here, should the store go away.
-            match (first_use, self.local.use_once(id).await) {
+            match (first_use, self.local.use_once(id, false).await) {
                 (Ok(first_use), _) => first_use,
                 (Err(StoreError), FirstUse::Yes) => {
-                    self.unsaved_uses.lock().push(id);
+                    self.unsaved_uses.lock().push(UnsavedUse::Used(id));
                     FirstUse::UnknownElsewhere
                 }
                 (Err(StoreError), used) => used,
@@ -326,6 +371,39 @@ impl Store for RedisStore {
         })
     }
 
+    fn set_field<'a>(
+        &'a self,
+        key: &'a str,
+        field: &'a str,
+        value: Option<&'a [u8]>,
+        lifetime: Duration,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let key = self.state.key(key);
+            // Nobody reads it back, and it may be as secret as the value.
+            let field = &sha256(field.as_bytes())[..];
+            let mut both = pipe();
+            match value {
+                Some(value) => {
+                    both.cmd("HSET").arg(&key).arg(field).arg(self.state.seal(value, &key)?).ignore();
+                    both.cmd("PEXPIRE").arg(&key).arg(milliseconds(lifetime)).ignore();
+                }
+                None => drop(both.cmd("HDEL").arg(&key).arg(field).ignore()),
+            }
+            self.state.link.run(async |connection| both.query_async(connection).await).await
+        })
+    }
+
+    fn fields<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Vec<Vec<u8>>, StoreError>> {
+        Box::pin(async move {
+            let key = self.state.key(key);
+            let read =
+                async |connection: &mut MultiplexedConnection| cmd("HVALS").arg(&key).query_async(connection).await;
+            let sealed: Vec<Vec<u8>> = self.state.link.run(read).await?;
+            Ok(sealed.iter().filter_map(|sealed| self.state.open(sealed, &key)).collect())
+        })
+    }
+
     fn append<'a>(&'a self, key: &'a str, value: &'a [u8], limit: ListLimit) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move { self.add_to_stream(self.state.key(key), value, limit).await })
     }
@@ -336,10 +414,13 @@ impl Store for RedisStore {
         position: &'a mut ListPosition,
     ) -> BoxFuture<'a, Result<Vec<Vec<u8>>, StoreError>> {
         Box::pin(async move {
+            // Many at once would keep all other commands waiting.
+            let _one_at_a_time = self.reading.lock().await;
             let key = self.state.key(key);
             let start = if position.0.is_empty() { "-".to_owned() } else { format!("({}", position.0) };
             let read = async |connection: &mut MultiplexedConnection| {
-                ::redis::AsyncCommands::xrange::<_, _, _, StreamRangeReply>(connection, &key, &start, "+").await
+                let range = ::redis::AsyncCommands::xrange_count(connection, &key, &start, "+", VALUES_PER_READ);
+                range.await as RedisResult<StreamRangeReply>
             };
             let entries = self.state.link.run(read).await?.ids;
             if let Some(last) = entries.last() {

@@ -1,6 +1,8 @@
 //! Keeps a connection to Redis. While there is none, commands fail at once, so that nothing waits for a store that is away.
 
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
@@ -8,7 +10,7 @@ use ::redis::{AsyncConnectionConfig, ConnectionAddr, RedisError, RedisResult};
 use futures_util::StreamExt as _;
 use parking_lot::RwLock;
 use tokio::sync::{Mutex, Notify, watch};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::StoreError;
 use super::redis_url::Connector;
@@ -22,6 +24,9 @@ const RETRY_DELAY: Duration = Duration::from_millis(200);
 /// How often Sentinels are asked for the master, should the one be gone that says so by itself.
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 
+/// How a server refuses commands that is not the master.
+const NO_MASTER: [&str; 2] = ["READONLY", "MASTERDOWN"];
+
 pub(super) struct RedisLink {
     connector: Mutex<Connector>,
     current: RwLock<Option<Connected>>,
@@ -30,6 +35,8 @@ pub(super) struct RedisLink {
     lost: Notify,
     /// Is told of each new connection: what was sent before may not have arrived.
     gap: Arc<Notify>,
+    /// Whether the last command was not done, which the log says once.
+    is_failing: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -46,6 +53,7 @@ impl RedisLink {
             connections: watch::Sender::new(0),
             lost: Notify::new(),
             gap,
+            is_failing: AtomicBool::new(false),
         })
     }
 
@@ -62,7 +70,10 @@ impl RedisLink {
                     *self.current.write() = Some(connected);
                     self.connections.send_modify(|count| *count += 1);
                     self.gap.notify_one();
+                    let earliest = Instant::now() + RETRY_DELAY;
                     self.lost.notified().await;
+                    // One that is lost at once is most likely lost again.
+                    tokio::time::sleep_until(earliest).await;
                 }
                 Err(error) => {
                     if !std::mem::replace(&mut is_away, true) {
@@ -127,8 +138,7 @@ impl RedisLink {
         connections
     }
 
-    /// Runs a command. If the server refuses it, a new connection finds out whether it has become a replica; a value of another
-    /// type says nothing of the connection.
+    /// Runs a command. If there is no answer, or if the server has become a replica, it goes on with a new connection.
     pub(super) async fn run<T>(
         &self,
         command: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
@@ -136,19 +146,41 @@ impl RedisLink {
         let before = *self.connections.borrow();
         let Some(Connected { mut connection, .. }) = self.current.read().clone() else { return Err(StoreError) };
         match timeout(RESPONSE_TIMEOUT, command(&mut connection)).await {
-            Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(error)) if error.code() == Some("WRONGTYPE") => {
-                tracing::warn!(target: "folio::store", "the store has something else under a key: {error}");
-                return Err(StoreError);
+            Ok(Ok(answer)) => {
+                if self.is_failing.swap(false, Ordering::AcqRel) {
+                    tracing::info!(target: "folio::store", "the store takes commands again");
+                }
+                return Ok(answer);
             }
-            Ok(Err(error)) => tracing::warn!(target: "folio::store", "the store failed: {error}"),
-            Err(_) => tracing::warn!(target: "folio::store", "the store does not answer within {RESPONSE_TIMEOUT:?}"),
+            Ok(Err(error)) => {
+                self.warn(format_args!("the store failed: {error}"));
+                if error.code().is_some_and(|code| !NO_MASTER.contains(&code)) {
+                    return Err(StoreError);
+                }
+            }
+            Err(_) => self.warn(format_args!("the store does not answer within {RESPONSE_TIMEOUT:?}")),
         }
         // Unless another command has found out.
         if before == *self.connections.borrow() && self.current.write().take().is_some() {
             self.lost.notify_one();
         }
         Err(StoreError)
+    }
+
+    /// Whether there is a connection whose last command was done.
+    pub(super) fn takes_commands(&self) -> bool {
+        self.is_connected() && !self.is_failing.load(Ordering::Acquire)
+    }
+
+    /// Whether there is a connection.
+    pub(super) fn is_connected(&self) -> bool {
+        self.current.read().is_some()
+    }
+
+    fn warn(&self, problem: fmt::Arguments<'_>) {
+        if !self.is_failing.swap(true, Ordering::AcqRel) {
+            tracing::warn!(target: "folio::store", "{problem}");
+        }
     }
 }
 

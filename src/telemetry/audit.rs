@@ -17,10 +17,13 @@ use super::observer::{
 };
 use crate::budget::block_if_large_with_secrets;
 use crate::catalog::AuditSettings;
+use crate::diagnostic::truncate;
 use crate::identity::Identity;
 use crate::manifest::AuditLevel;
 use crate::redact::{Redactor, Redactors};
 
+/// How much of the name of a client is written.
+const MAX_NAME_CHARS: usize = 256;
 /// How long most lines are.
 const LINE_BYTES: usize = 512;
 
@@ -42,7 +45,7 @@ struct AuditLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     trace: Option<Cow<'a, str>>,
     caller: Option<AuditCaller<'a>>,
-    client: Option<ClientJson<'a, ClientName>>,
+    client: Option<AuditClient<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<IpAddr>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,6 +72,23 @@ struct AuditLine<'a> {
     arguments: Option<ClientJson<'a, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<ClientJson<'a, RawValue>>,
+}
+
+/// How a client names itself, not at any length.
+#[derive(Serialize)]
+struct AuditClient<'a> {
+    name: Cow<'a, str>,
+    version: Cow<'a, str>,
+}
+
+impl<'a> AuditClient<'a> {
+    fn new(client: &'a ClientName, redactor: Option<&Redactor>) -> AuditClient<'a> {
+        let shown = |text: &'a str| {
+            let text = truncate(text, MAX_NAME_CHARS);
+            redactor.map(|redactor| redactor.redact_text(&text).into_owned()).map_or(text, Cow::Owned)
+        };
+        AuditClient { name: shown(&client.name), version: shown(&client.version) }
+    }
 }
 
 /// Who sent a request.
@@ -121,7 +141,11 @@ impl Audit {
         let sent = record.params.filter(|_| level != AuditLevel::Metadata);
         let arguments = sent.and_then(|params| ["arguments", "argument"].iter().find_map(|key| params.get(key)));
         let redactor = record.redactor;
-        let redacted = |text: &'_ str| redactor.map(|redactor| redactor.redact_text(text).into_owned());
+        // A name that the manifest has is no secret of a client, whatever it sends.
+        let redacted = |text: &'_ str| {
+            let redactor = redactor.filter(|_| !record.is_listed);
+            redactor.map(|redactor| redactor.redact_text(text).into_owned())
+        };
         let arguments = arguments.map(|value| ClientJson { value, redactor });
         let result = record.response.filter(|_| level == AuditLevel::All);
         let line = AuditLine {
@@ -129,7 +153,7 @@ impl Audit {
             id: Some(ClientJson { value: &record.id, redactor }),
             trace: record.trace_id(),
             caller: record.identity.map(AuditCaller::new),
-            client: record.client.map(|value| ClientJson { value, redactor }),
+            client: record.client.map(|client| AuditClient::new(client, redactor)),
             address: record.address,
             session: record.session,
             method: record.method.unwrap_or("unknown"),

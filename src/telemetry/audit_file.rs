@@ -76,7 +76,7 @@ impl AuditFile {
     /// # Errors
     /// It is required and cannot be opened, or there is no thread.
     pub(super) fn start(path: PathBuf, is_required: bool) -> io::Result<AuditFile> {
-        let mut writer = LineWriter { path, open: None };
+        let mut writer = LineWriter { path, open: None, is_torn: false };
         let opened = writer.reopen_if_moved().map(drop);
         if let Err(error) = opened {
             if is_required {
@@ -204,6 +204,8 @@ impl LossWarnings {
 struct LineWriter {
     path: PathBuf,
     open: Option<File>,
+    /// Whether the beginning of a line stands at its end, which could not be taken back.
+    is_torn: bool,
 }
 
 impl LineWriter {
@@ -222,18 +224,22 @@ impl LineWriter {
 
     /// Writes lines, whole or not at all.
     fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        let is_torn = std::mem::take(&mut self.is_torn);
         let file = self.reopen_if_moved()?;
+        if is_torn && file.write(b"\n").is_err() {
+            self.is_torn = true;
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         let written = file.write(lines)?;
         if written == lines.len() {
             return Ok(());
         }
         // The disk is full, or a signal came. What is missing follows, or else the beginning goes too.
         let rest = lines.get(written..).unwrap_or_default();
-        file.write_all(rest).inspect_err(|_| {
-            if let Ok(length) = file.metadata().map(|metadata| metadata.len()) {
-                let _ = file.set_len(length.saturating_sub(written as u64));
-            }
-        })
+        let Err(error) = file.write_all(rest) else { return Ok(()) };
+        let before = file.metadata().map(|metadata| metadata.len().saturating_sub(written as u64));
+        self.is_torn = before.and_then(|before| file.set_len(before)).is_err();
+        Err(error)
     }
 
     /// The file, which is opened again if its path names another one by now, or none.
@@ -310,6 +316,25 @@ mod tests {
         assert!(read.chunks(100).all(|chunk| chunk == line), "{} bytes", read.len());
         assert_eq!(read.len() as u64 / 100 + file.lost(), 2_000);
         assert!(file.lost() > 0, "it was full");
+    }
+
+    #[test]
+    fn line_after_one_that_a_pipe_took_half_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, 0o600.into()).unwrap();
+        let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap();
+        let mut reader = OpenOptions::new().read(true).custom_flags(nonblocking).open(&path).unwrap();
+        let mut writer = LineWriter { path, open: None, is_torn: false };
+        let long = [vec![b'x'; 1 << 20], b"\n".to_vec()].concat();
+        assert!(writer.write(&long).is_err(), "no pipe takes so much");
+        let mut read = vec![0; 1 << 20];
+        let taken = std::io::Read::read(&mut reader, &mut read).unwrap();
+        assert!(taken < long.len());
+        writer.write(b"next\n").unwrap();
+        let mut read = Vec::new();
+        let _ = std::io::Read::read_to_end(&mut reader, &mut read);
+        assert_eq!(read.split(|byte| *byte == b'\n').nth_back(1), Some(b"next".as_slice()));
     }
 
     #[test]

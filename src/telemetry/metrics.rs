@@ -36,6 +36,7 @@ pub struct Metrics {
     last_reload: IntGauge,
     programs_started: IntCounter,
     programs_running: IntGauge,
+    store_up: IntGauge,
     audit_lost: IntCounter,
     /// One at a time compares what is counted elsewhere.
     advancing: Mutex<()>,
@@ -49,6 +50,8 @@ pub struct MetricsSnapshot {
     pub reloads: ReloadState,
     pub programs_started: u64,
     pub programs_running: u64,
+    /// Whether the store that replicas share can be reached; true without one.
+    pub is_store_reachable: bool,
     /// How many lines of the audit file were lost.
     pub audit_lost: u64,
 }
@@ -100,6 +103,10 @@ impl Metrics {
                 "Programs that were started.",
             ))?,
             programs_running: IntGauge::with_opts(Opts::new("folio_programs_running", "Programs that are running."))?,
+            store_up: IntGauge::with_opts(Opts::new(
+                "folio_store_up",
+                "0 while the store that replicas share is away, else 1.",
+            ))?,
             audit_lost: IntCounter::with_opts(Opts::new(
                 "folio_audit_lost_total",
                 "Lines that could not be written to the audit file.",
@@ -117,7 +124,7 @@ impl Metrics {
                 .const_label("version", env!("CARGO_PKG_VERSION")),
         )?;
         build.set(1);
-        let all: [Box<dyn Collector>; 14] = [
+        let all: [Box<dyn Collector>; 15] = [
             Box::new(build),
             Box::new(self.operations.clone()),
             Box::new(self.sessions_ended.clone()),
@@ -130,6 +137,7 @@ impl Metrics {
             Box::new(self.last_reload.clone()),
             Box::new(self.programs_started.clone()),
             Box::new(self.programs_running.clone()),
+            Box::new(self.store_up.clone()),
             Box::new(self.audit_lost.clone()),
             Box::new(self.begun_at()?),
         ];
@@ -154,9 +162,10 @@ impl Metrics {
 
     /// All metrics as text.
     pub fn render(&self, snapshot: &MetricsSnapshot) -> String {
-        let MetricsSnapshot { in_flight, reloads, programs_started, programs_running, audit_lost } = snapshot;
-        self.in_flight.set(i64::try_from(*in_flight).unwrap_or(i64::MAX));
-        self.programs_running.set(i64::try_from(*programs_running).unwrap_or(i64::MAX));
+        let MetricsSnapshot { reloads, programs_started, audit_lost, .. } = snapshot;
+        self.in_flight.set(i64::try_from(snapshot.in_flight).unwrap_or(i64::MAX));
+        self.programs_running.set(i64::try_from(snapshot.programs_running).unwrap_or(i64::MAX));
+        self.store_up.set(i64::from(snapshot.is_store_reachable));
         self.last_reload.set(seconds_since_1970(reloads.last_good));
         let advancing = self.advancing.lock();
         advance(&self.reloads.with_label_values(&["ok"]), reloads.succeeded);

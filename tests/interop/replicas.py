@@ -4,7 +4,7 @@ Redis stands still, is emptied, restarts and fails over, and while the issuer of
     replicas.py FOLIO [--rounds N] [--seed S]
 
 `redis-server` is found on PATH, and is the Sentinel too. This script is the balancer: a request that was sent is never sent
-again, unless it only reads. First come failovers and tasks that nobody calls beside. Then each round has 2 or 3 replicas and
+again, unless it only reads. First come faults and tasks that nobody calls beside. Then each round has 2 or 3 replicas and
 the next events of a shuffled deck, under clients of 2026-07-28 and of 2025-11-25.
 """
 
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from replicas_clients import (SESSIONS, TASK_WITHIN, Listener, ModernClient, ModernLimited, ModernListener, SessionClient,
                               SessionLimited, SessionListener)
+from replicas_faults import check_faults
 from replicas_redis import GRACE, now, poll
 from replicas_tasks import check_tasks
 from replicas_world import REMEMBERED_WITHIN, Broken, Replica, World
@@ -26,8 +27,6 @@ from served import SOON, Failed
 EVENTS_A_ROUND = 4
 HEARD_WITHIN = 5.0
 """Within so many seconds clients know of an edit that every replica has."""
-LEFT_WITHIN = 2.0
-"""Within so many seconds replicas leave a server that is not the master any more."""
 KEPT_KEYS = 2
 """How many state keys there are: the newest, and those before it."""
 
@@ -175,22 +174,6 @@ class Chaos:
         self.world.issuer.add_key()
 
 
-def check_failover(binary, place):
-    """Replicas that nobody calls leave a former master, which would take what they send, and lose it."""
-    world = World(binary, place, 0)
-    try:
-        world.replicas = [Replica(world, number) for number in range(2)]
-        for _ in range(2):
-            poll("the follower follows", world.redis.follows)
-            poll("replicas read from the master", lambda: world.redis.master.readers() == len(world.replicas))
-            world.redis.change_master()
-            poll("replicas read from the new master", lambda: world.redis.master.readers() == len(world.replicas), LEFT_WITHIN)
-            world.redis.end_failover()
-        print("failovers that replicas follow: 2", flush=True)
-    finally:
-        world.end()
-
-
 def run(rounds, seed, world):
     chaos = Chaos(world)
     chaos.scale(2)
@@ -235,7 +218,7 @@ def main():
     if not shutil.which("redis-server"):
         sys.exit("no redis-server on PATH")
     binary = os.path.abspath(options.folio)
-    for check in (check_failover, check_tasks):
+    for check in (check_faults, check_tasks):
         with tempfile.TemporaryDirectory(prefix="folio-replicas-") as place:
             try:
                 check(binary, Path(place))

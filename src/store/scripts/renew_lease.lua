@@ -10,7 +10,7 @@ local living = { redis.call('GET', KEYS[1]) }
 local replicas = redis.call('HGETALL', KEYS[2])
 for at = 1, #replicas, 2 do
   local ends, manifest = string.match(replicas[at + 1], '^(%d+) (.*)$')
-  if tonumber(ends) > now then
+  if ends and tonumber(ends) > now then
     living[#living + 1] = replicas[at]
     living[#living + 1] = manifest
   else

@@ -121,6 +121,9 @@ impl AdminView {
             };
             let _ = writeln!(text, "issuer {}: {state}", issuer.issuer);
         }
+        if let Some(is_reachable) = self.shared_server.store().is_reachable() {
+            let _ = writeln!(text, "store: {}", if is_reachable { "reachable" } else { "away" });
+        }
         if let Some(audit) = &self.audit {
             let _ = writeln!(text, "audit: {} lines lost", audit.lost());
         }
@@ -134,6 +137,7 @@ impl AdminView {
             reloads: self.shared_server.health().reloads(),
             programs_started: programs.started,
             programs_running: programs.running,
+            is_store_reachable: self.shared_server.store().is_reachable().unwrap_or(true),
             audit_lost: self.audit.as_ref().map_or(0, |audit| audit.lost()),
         })
     }

@@ -6,7 +6,10 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::ErrorData;
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    sync::{Notify, mpsc},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -25,6 +28,9 @@ const REPLAY_DURATION: Duration = Duration::from_secs(10);
 
 /// How long an event is at most that other replicas can repeat.
 const MAX_KEPT_BYTES: usize = 64 * 1024;
+
+/// How many of them may wait for the store.
+const MAX_UNKEPT_EVENTS: usize = 256;
 
 /// How long unread events are kept after the stream has finished.
 const UNREAD_DURATION: Duration = Duration::from_secs(60);
@@ -69,27 +75,36 @@ pub(super) struct Event {
 /// Keeps the events of a session for other replicas, should this one end before its client has read them.
 #[derive(Clone)]
 pub(super) struct EventKeeper {
-    pub(super) shared_server: SharedServer,
-    pub(super) session: SessionId,
+    pub(super) replica: Arc<str>,
+    queue: mpsc::Sender<(Arc<str>, SessionEvent)>,
 }
 
 impl EventKeeper {
-    /// Keeps an event. What cannot be kept is lost with this replica alone.
-    fn keep(&self, channel: &str, index: u64, payload: &EventPayload) {
-        let (keeper, channel, json) = (self.clone(), channel.to_owned(), payload.json());
-        let json = if json.len() > MAX_KEPT_BYTES { payload.as_too_long() } else { json };
+    /// Keeps events of a session, one after the other, for as long as it lasts.
+    pub(super) fn start(shared_server: SharedServer, session: SessionId) -> EventKeeper {
+        let replica = shared_server.replica().into();
+        let (queue, mut events) = mpsc::channel::<(Arc<str>, SessionEvent)>(MAX_UNKEPT_EVENTS);
         tokio::spawn(async move {
-            let json = String::from_utf8_lossy(&json).into_owned();
-            let event = SessionEvent { channel, index, json };
-            let _ = keeper.shared_server.keep_session_event(&keeper.session, &event).await;
+            while let Some((stream, event)) = events.recv().await {
+                let _ = shared_server.keep_session_event(&session, &stream, &event).await;
+            }
         });
+        EventKeeper { replica, queue }
+    }
+
+    /// Keeps an event. What cannot be kept is lost with this replica alone.
+    fn keep(&self, stream: &Arc<str>, index: u64, payload: &EventPayload) {
+        let json = payload.json();
+        let json = if json.len() > MAX_KEPT_BYTES { payload.as_too_long() } else { json };
+        let json = String::from_utf8_lossy(&json).into_owned();
+        let _ = self.queue.try_send((stream.clone(), SessionEvent { index, json }));
     }
 }
 
 /// A stream of events. Several may read it; each event goes to the one that came last, since a client that opens a
 /// second stream has often lost the first, which the server cannot know yet.
 pub(super) struct EventChannel {
-    name: String,
+    name: Arc<str>,
     /// Keeps its events for other replicas.
     keeper: Option<EventKeeper>,
     /// Cancelled at the end of the session.
@@ -181,7 +196,7 @@ impl EventChannel {
             last_reader: 0,
             finished_at: None,
         };
-        let (name, state) = (name.to_string(), Mutex::new(state));
+        let (name, state) = (name.to_string().into(), Mutex::new(state));
         Arc::new(EventChannel { name, keeper, session_end, caller, state, changed: Notify::new() })
     }
 

@@ -30,7 +30,7 @@ pub(super) enum RefusedRequest {
 }
 
 /// After how long a store that was away may be back.
-const STORE_RETRY_AFTER: Duration = Duration::from_secs(1);
+pub(super) const STORE_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 impl RefusedRequest {
     pub(super) fn text(status: StatusCode, text: impl Into<Cow<'static, str>>) -> RefusedRequest {

@@ -8,7 +8,7 @@ use futures_util::{Stream, StreamExt, stream};
 use rmcp::model::{ErrorData, RequestId};
 use serde_json::Value;
 
-use crate::server::{OutgoingMessage, SharedServer};
+use crate::server::{OutgoingMessage, SessionEvent, SharedServer};
 use crate::store::ListPosition;
 
 use super::{event_stream, session::HttpSession, stream_name::StreamName};
@@ -23,9 +23,9 @@ struct ResumedStream {
     shared_server: SharedServer,
     session: Arc<HttpSession>,
     name: StreamName,
-    /// The event that was read last.
+    /// The last event that its client has.
     after: u64,
-    /// What was seen of all events of the session.
+    /// What was seen of its events.
     position: ListPosition,
     /// The requests without an answer.
     unanswered: Vec<RequestId>,
@@ -62,11 +62,10 @@ impl ResumedStream {
                 Some(replica) => self.shared_server.replica_has_ended(replica).await,
                 None => true,
             };
-            let events =
-                self.shared_server.session_events(self.session.id(), &name, self.after, &mut self.position).await;
+            let events = self.shared_server.session_events(self.session.id(), &name, &mut self.position).await;
             let events = events.unwrap_or_default();
             if !events.is_empty() {
-                return events.into_iter().map(|event| self.take(event.index, &event.json)).collect();
+                return events.iter().filter_map(|event| self.take(event)).collect();
             }
             if has_ended {
                 let lost = std::mem::take(&mut self.unanswered).into_iter();
@@ -78,15 +77,16 @@ impl ResumedStream {
         }
     }
 
-    /// An event as it is written, whose answers are noted.
-    fn take(&mut self, index: u64, json: &str) -> Bytes {
-        self.after = index;
+    /// An event as it is written, unless its client has it; its answers are noted in any case.
+    fn take(&mut self, event: &SessionEvent) -> Option<Bytes> {
+        let SessionEvent { index, json } = event;
         let message: Value = serde_json::from_str(json).unwrap_or_default();
         let answers = message.as_array().map_or(std::slice::from_ref(&message), Vec::as_slice);
         for answer in answers.iter().filter(|answer| answer.get("method").is_none()) {
             let id: Option<RequestId> = answer.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
             self.unanswered.retain(|waiting| Some(waiting) != id.as_ref());
         }
-        event_stream::encode_message(json.as_bytes(), Some(&format!("{}-{index}", self.name)))
+        let id = format!("{}-{index}", self.name);
+        (*index > self.after).then(|| event_stream::encode_message(json.as_bytes(), Some(&id)))
     }
 }

@@ -88,8 +88,7 @@ impl HttpSession {
         };
         let peer_state = PeerState::new(shared_server, caller.clone());
         let created_at = Instant::now();
-        let keeper = EventKeeper { shared_server: shared_server.clone(), session: id.clone() };
-        let keeper = shared.map(|_| keeper);
+        let keeper = shared.map(|_| EventKeeper::start(shared_server.clone(), id.clone()));
         let state = HttpSessionState {
             peer_state,
             streams: SessionStreams::new(is_single_stream, keeper, end_token.clone(), caller.clone()),

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     identity::AccessControl,
-    server::{SessionInbox, SessionMessage, SharedServer, SharedSession},
+    server::{SessionInbox, SessionMessage, SessionRecord, SharedServer, SharedSession},
     store::StoreError,
 };
 
@@ -132,15 +132,25 @@ impl Sessions {
         }
         let record = self.shared_server.find_session(id, &sender.access).await?;
         let Some(record) = record else { return Ok(None) };
+        let session = self.restore(id, record, sender)?;
+        // Whoever ended it before it was held here did not reach it.
+        if !self.shared_server.has_session(id).await? {
+            self.end(id);
+            return Ok(None);
+        }
+        Ok(Some(session))
+    }
+
+    /// Goes on with a session of another replica, unless another request has done so meanwhile.
+    fn restore(&self, id: &str, record: SessionRecord, sender: &Sender) -> Result<Arc<HttpSession>, SessionError> {
         let mut open = self.open();
-        // Another request may have found it meanwhile.
         if let Some(session) = open.get(id).filter(|session| !session.end_token().is_cancelled()) {
-            return Ok(Some(session.clone()));
+            return Ok(session.clone());
         }
         self.make_room(&mut open, sender).ok_or(SessionError::TooMany)?;
         let session = self.insert(&mut open, id.into(), false, sender);
         session.restore(record);
-        Ok(Some(session))
+        Ok(session)
     }
 
     /// Ends a session for good, wherever it is held.

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::{http::StatusCode, response::Response};
+use axum::{
+    body::Bytes,
+    http::{StatusCode, header},
+    response::Response,
+};
 use futures_util::{StreamExt, future::BoxFuture, stream};
 use rmcp::model::{ClientRequest, ErrorCode, InitializeRequestParams, RequestId};
 use tokio::sync::mpsc;
@@ -16,7 +20,7 @@ use super::{
     event_stream::{self, StreamKind},
     post::{Post, missing_meta},
     request_head::{is_sessionless, protocol_version},
-    response::{json_response, text_response},
+    response::{STORE_RETRY_AFTER, json_response, text_response},
 };
 
 /// How many messages may wait for the client to read them.
@@ -63,7 +67,7 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
         return text_response(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping\n");
     };
     match status(&first, is_complete) {
-        Some(status) if post.accepted.json || status != StatusCode::OK => json_response(status, first.json),
+        Some(status) if post.accepted.json || status != StatusCode::OK => answer_response(status, first.json),
         Some(_) => {
             let event = event_stream::encode_message(&first.json, None);
             event_stream::event_stream_response(
@@ -117,6 +121,15 @@ fn status(message: &OutgoingMessage, is_complete: bool) -> Option<StatusCode> {
         Some(ErrorCode::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
         _ => StatusCode::OK,
     })
+}
+
+/// An answer without a stream. What was not done says when to send it again.
+fn answer_response(status: StatusCode, json: Bytes) -> Response {
+    let mut response = json_response(status, json);
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(header::RETRY_AFTER, STORE_RETRY_AFTER.as_secs().into());
+    }
+    response
 }
 
 /// All messages as events, until the answer or the end of the server.

@@ -52,7 +52,7 @@ struct RequestStream {
 }
 
 fn stream_name(keeper: Option<&EventKeeper>, number: u64, requests: Vec<RequestId>) -> StreamName {
-    let replica = keeper.map(|keeper| keeper.shared_server.replica().into());
+    let replica = keeper.map(|keeper| keeper.replica.clone());
     StreamName { replica, number, requests }
 }
 
