@@ -34,7 +34,9 @@ class FaultWorld(World):
         return {"MCP-Protocol-Version": SESSIONS, "Mcp-Session-Id": begun.session}
 
     def ping(self, session, process):
-        return self.send({"jsonrpc": "2.0", "id": 1, "method": "ping"}, session, to=process).status
+        """How it is answered, once Redis is not too slow for that on a busy machine."""
+        status = lambda: self.send({"jsonrpc": "2.0", "id": 1, "method": "ping"}, session, to=process).status
+        return poll("a ping is answered", lambda: (found := status()) != 503 and found)
 
 
 def check_failovers(world):
@@ -58,7 +60,7 @@ def check_refused_answer(world):
     world.redis.stand_still(1, lambda: refused.append(call(one, **answer)))
     if refused[0].status != 503 or AWAY not in refused[0].error.get("message", ""):
         raise Failed(f"while Redis stands still an answer is answered with {refused[0]}")
-    poll("the answer is taken", lambda: call(one, **answer).text == "kept", 2)
+    poll("the answer is taken", lambda: call(one, **answer).text == "kept")
     again = call(other, **answer)
     if again.error.get("code") != -32602:
         raise Failed(f"an answer counts twice: {again}")
@@ -86,7 +88,7 @@ def check_refused_writes(world):
         world.redis.master.command("CONFIG SET min-replicas-to-write 0")
     client = ModernClient(world, "writes")
     arguments = {"name": "long", "arguments": {"id": "later"}}
-    poll("a task begins", lambda: "taskId" in (client.request("tools/call", arguments, to=process).result or {}), 2)
+    poll("a task begins", lambda: "taskId" in (client.request("tools/call", arguments, to=process).result or {}))
     lines = len(process.lines) - before
     if lines > MAX_LINES or len(heard) > MAX_LINES:
         raise Failed(f"while Redis takes no writes a replica logs {lines} lines, and its client hears {len(heard)} notices")
@@ -99,8 +101,7 @@ def check_ended_sessions(world):
         session = world.begin_session(one)
         asking = threading.Thread(target=world.ping, args=(session, other))
         asking.start()
-        if world.send(None, session, "DELETE", to=one).status != 204:
-            raise Failed("a session cannot be ended")
+        poll("a session is ended", lambda: world.send(None, session, "DELETE", to=one).status in (204, 404))
         asking.join()
         for process in (one, other):
             if (status := world.ping(session, process)) != 404:
