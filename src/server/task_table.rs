@@ -157,7 +157,11 @@ impl Tasks {
         tracing::debug!(task = id, "task limit reached: a task that waits for its client is cancelled");
         // It has ended meanwhile, if it is unknown.
         let _ = entry.manager.cancel_task(&id);
-        self.evicted.lock().push(id);
+        // Without replicas nobody takes them.
+        let mut evicted = self.evicted.lock();
+        if evicted.len() < MAX_TASKS {
+            evicted.push(id);
+        }
         true
     }
 

@@ -134,11 +134,11 @@ impl Sessions {
         let Some(record) = record else { return Ok(None) };
         let session = self.restore(id, record, sender)?;
         // Whoever ended it before it was held here did not reach it.
-        if !self.shared_server.has_session(id).await? {
+        let is_kept = self.shared_server.has_session(id).await;
+        if is_kept != Ok(true) {
             self.end(id);
-            return Ok(None);
         }
-        Ok(Some(session))
+        Ok(is_kept?.then_some(session))
     }
 
     /// Goes on with a session of another replica, unless another request has done so meanwhile.
