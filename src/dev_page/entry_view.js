@@ -196,7 +196,9 @@ export class EntryView {
       if (this.#isOutdated()) this.#tabs.status = "the arguments are others than those of this result";
       return;
     }
+    this.#tabs.status = "";
     clearTimeout(this.#timer);
+    if (this.#result !== undefined && !this.#isOutdated()) return;
     this.#timer = setTimeout(() => this.show(), RENEW_DELAY_MS);
   }
 
@@ -240,7 +242,9 @@ export class EntryView {
       // The question takes the focus that stood here since it was run.
       if (document.activeElement === this.#cancel) this.#cancel.blur();
       const onAnswered = (key, answer) => keep(`answers ${this.#key}`, Object.assign(answers, { [key]: answer }));
-      return askQuestions(requests, this.#tabs.showQuestions(), signal, { earlier, onAnswered });
+      return askQuestions(requests, this.#tabs.showQuestions(), signal, { earlier, onAnswered }).finally(() => {
+        if (this.#call === call) this.#tabs.status = this.#isRunByHand ? "running…" : "";
+      });
     };
     const onNotification = this.#isRunByHand ? (message) => this.#notified(message) : undefined;
     const headers = this.#isRunByHand ? parameterHeaders(this.#schema, this.#values) : {};
@@ -266,7 +270,8 @@ export class EntryView {
     shown.hidden = false;
     hidden.hidden = true;
     if (hadFocus) shown.focus();
-    this.#tabs.status = isRunning ? "running…" : "";
+    // What runs by itself leaves what was said of a press, as that it was copied.
+    if (this.#isRunByHand) this.#tabs.status = isRunning ? "running…" : "";
   }
 
   #notified({ method, params }) {
