@@ -223,7 +223,7 @@ impl Catalog {
     pub fn step_count(&self, method: &str, name: &str) -> usize {
         let plan = match method {
             "tools/call" => self.listed_tool(name).and_then(|tool| tool.plan.as_ref()),
-            "prompts/get" => self.prompts.get(name).and_then(|prompt| prompt.plan.as_ref()),
+            "prompts/get" => self.prompts.get(name).and_then(|prompt| prompt.plan.as_deref()),
             _ => self.find_resource(name).and_then(|(resource, _)| resource.plan()),
         };
         plan.map_or(0, RunPlan::step_count)
@@ -427,7 +427,7 @@ impl Catalog {
 
     fn plans(&self) -> impl Iterator<Item = &RunPlan> {
         let tools = self.tools.values().filter_map(|tool| tool.plan.as_ref());
-        let prompts = self.prompts.values().filter_map(|prompt| prompt.plan.as_ref());
+        let prompts = self.prompts.values().filter_map(|prompt| prompt.plan.as_deref());
         tools.chain(prompts).chain(self.resources.iter().filter_map(resource::CompiledResource::plan))
     }
 }

@@ -80,7 +80,7 @@ impl Compiler<'_> {
 
     /// Warns of what looks like a template in the texts of a schema at `at`, which are listed as they are written.
     pub fn warn_unexpanded_schema(&mut self, schema: &Value, at: Location) {
-        let Some(keywords) = schema.as_object() else { return };
+        let Some(keywords) = schema.as_object().filter(|_| has_variable_sign(schema)) else { return };
         for (key, value) in keywords {
             let below = self.load_context.documents.value_at(at, &pointer::join("", key));
             match key.as_str() {
@@ -119,6 +119,16 @@ impl Compiler<'_> {
     pub fn report_schema_error(&mut self, error: SchemaError, location: Location, severity: Severity) {
         let span = self.load_context.documents.value_at(location, &error.at).span();
         self.load_context.report.add_located(severity, Code::Schema, span, error);
+    }
+}
+
+/// Whether any text in a value has a sign with which variables and templates begin. Most have none.
+fn has_variable_sign(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(['$', '{']),
+        Value::Array(items) => items.iter().any(has_variable_sign),
+        Value::Object(fields) => fields.values().any(has_variable_sign),
+        _ => false,
     }
 }
 

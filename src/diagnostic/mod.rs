@@ -433,8 +433,13 @@ impl Report {
         self.diagnostics.sort_by_key(|diagnostic| {
             (diagnostic.span.is_none(), diagnostic.span, diagnostic.severity, diagnostic.code)
         });
-        let mut said: HashSet<(Option<Span>, Code, String)> = HashSet::new();
-        self.diagnostics
-            .retain(|diagnostic| said.insert((diagnostic.span, diagnostic.code, diagnostic.message.clone())));
+        // Those of one place are beside each other now.
+        let sorted = std::mem::take(&mut self.diagnostics);
+        for diagnostic in sorted {
+            let mut here = self.diagnostics.iter().rev().take_while(|said| said.span == diagnostic.span);
+            if !here.any(|said| (said.code, &said.message) == (diagnostic.code, &diagnostic.message)) {
+                self.diagnostics.push(diagnostic);
+            }
+        }
     }
 }

@@ -78,8 +78,8 @@ fn remove(schema: &mut Value, pointer: &str) {
     let parent = parent(pointer);
     let is_property = parent.ends_with("/properties");
     match schema.pointer_mut(parent) {
-        Some(Value::Object(map)) if is_property => _ = map.insert(key, Value::Object(Map::new())),
-        Some(Value::Object(map)) => _ = map.shift_remove(&key),
+        Some(Value::Object(map)) if is_property => _ = map.insert(key.into_owned(), Value::Object(Map::new())),
+        Some(Value::Object(map)) => _ = map.shift_remove(&*key),
         Some(Value::Array(items)) => {
             if let Some(index) = key.parse::<usize>().ok().filter(|index| *index < items.len()) {
                 items.remove(index);

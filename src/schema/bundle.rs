@@ -297,7 +297,7 @@ impl Bundler<'_> {
                 continue;
             }
             let stem = self.documents.get(to.document).map_or("", |document| file_stem(&document.path));
-            let wanted = pointer::segments(&to.pointer).last().unwrap_or_else(|| stem.to_owned());
+            let wanted = pointer::segments(&to.pointer).last().unwrap_or_else(|| stem.into());
             let is_plain = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
             let plain: String = wanted.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
             let base = if plain.is_empty() { "schema".to_owned() } else { plain };

@@ -1,5 +1,6 @@
 //! Explains the errors of the validator: where, what is expected, and the actual value unless it is secret.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind as Kind};
@@ -81,7 +82,7 @@ impl<'v> Explainer<'v> {
     /// Adds a violation at a pointer into the value.
     pub(super) fn push(&mut self, pointer: impl Into<String>, message: String) {
         let pointer = pointer.into();
-        let name = pointer::segments(&pointer).next().filter(|_| self.value.is_object());
+        let name = pointer::segments(&pointer).next().filter(|_| self.value.is_object()).map(Cow::into_owned);
         let message = format!("{} {message}", self.display_pointer(&pointer));
         let violation = Violation { pointer, name, message };
         if !self.violations.contains(&violation) {
@@ -187,7 +188,7 @@ impl<'v> Explainer<'v> {
 
     /// Whether the value of an error is secret, by a name in its path or by a schema on the path of the keyword.
     fn is_secret(&self, error: &ValidationError<'_>) -> bool {
-        pointer::segments(error.instance_path().as_str()).any(|segment| self.secrets.contains(&segment))
+        pointer::segments(error.instance_path().as_str()).any(|segment| self.secrets.contains(&*segment))
             || secret::is_secret_path(self.root, error.schema_path().as_str())
     }
 
@@ -200,9 +201,9 @@ impl<'v> Explainer<'v> {
             let simple = segment.chars().all(|character| character.is_alphanumeric() || "_-$".contains(character));
             shown.push_str(&match (is_index, simple) {
                 (true, _) => format!("[{segment}]"),
-                (false, true) if shown.is_empty() => segment.clone(),
+                (false, true) if shown.is_empty() => segment.to_string(),
                 (false, true) => format!(".{segment}"),
-                (false, false) => format!("[{}]", Value::from(segment.as_str())),
+                (false, false) => format!("[{}]", Value::from(&*segment)),
             });
             current = current.and_then(|value| secret::child_value(value, &segment));
         }

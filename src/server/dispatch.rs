@@ -112,7 +112,7 @@ impl ConnectionHandler {
         if let Some(observed) = &mut observed
             && !observed.may_begin().await
         {
-            return OutgoingMessage::unavailable(request.id, &error::not_recorded());
+            return OutgoingMessage::unavailable(request.id.clone(), &error::not_recorded());
         }
         let outcome = match self.admit(&message, &request) {
             Ok(()) => self.answer_method(message, &request).await,
@@ -125,19 +125,22 @@ impl ConnectionHandler {
             _ => error,
         });
         let is_unavailable = outcome.is_err() && request.end_note.is_unavailable();
-        observed.iter_mut().for_each(|observed| observed.end(&outcome, &request));
-        let McpRequest { id, reservation, secrets, redactor, .. } = request;
+        observed.iter_mut().for_each(|observed| observed.end(&outcome));
+        let id = request.id.clone();
         let answer = match outcome {
-            Ok(result) => OutgoingMessage::result(id.clone(), &result),
-            Err(error) if is_unavailable => OutgoingMessage::unavailable(id.clone(), &error),
-            Err(error) => OutgoingMessage::error(Some(id.clone()), &error),
+            Ok(result) => OutgoingMessage::result(id, &result),
+            Err(error) if is_unavailable => OutgoingMessage::unavailable(id, &error),
+            Err(error) => OutgoingMessage::error(Some(id), &error),
         };
-        let answer = if secrets.is_empty() { answer } else { answer.redact_with(&redactor) };
+        let answer = if request.secrets.is_empty() { answer } else { answer.redact_with(&request.redactor) };
         let answer = answer.redact(self.shared_server.redactors());
         observed.iter_mut().for_each(|observed| observed.set_bytes_out(answer.bytes()));
-        match reservation.try_resize(answer.bytes()) {
+        match request.reservation.try_resize(answer.bytes()) {
             Ok(()) => answer,
-            Err(busy) => OutgoingMessage::error(Some(id), &ErrorData::internal_error(busy.to_string(), None)),
+            Err(busy) => {
+                let error = ErrorData::internal_error(busy.to_string(), None);
+                OutgoingMessage::error(Some(request.id.clone()), &error)
+            }
         }
     }
 

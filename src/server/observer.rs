@@ -10,14 +10,13 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::action::CallRecorder;
 use crate::diagnostic::truncate;
-use crate::identity::AccessControl;
 use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
-use crate::telemetry::{ClientName, Observers, Outcome, RequestIdRef, RequestObserver, RequestRecord};
+use crate::telemetry::{ClientName, Observers, Outcome, RequestIdRef, RequestRecord};
 use crate::world::TraceContext;
 
 use super::{
-    ConnectionHandler, Method, SharedServer,
+    ConnectionHandler, Method,
     request::{McpRequest, RequestSource},
     snapshot::CatalogSnapshot,
 };
@@ -70,23 +69,15 @@ impl EndNote {
 }
 
 /// A request on its way to its end.
-pub(crate) struct ObservedRequest {
-    shared_server: SharedServer,
-    snapshot: Arc<CatalogSnapshot>,
+pub(crate) struct ObservedRequest<'a> {
+    observers: &'a Observers,
+    request: &'a McpRequest,
     started: Instant,
-    id: RequestId,
     method: Option<&'static str>,
     entry: Option<String>,
     is_listed: bool,
     version: SpecVersion,
-    access: AccessControl,
     client: Option<ClientName>,
-    source: RequestSource,
-    trace: Option<String>,
-    span: TraceContext,
-    recorder: Option<Arc<CallRecorder>>,
-    /// What finds the secrets that came with it, if there are any.
-    redactor: Option<Arc<Redactor>>,
     params: Option<Value>,
     end: RequestEnd,
 }
@@ -104,7 +95,11 @@ struct RequestEnd {
 
 impl ConnectionHandler {
     /// Observes a request to its end, if anybody wants to know of it.
-    pub(crate) fn observe(&self, message: &ClientRequest, request: &McpRequest) -> Option<Box<ObservedRequest>> {
+    pub(crate) fn observe<'a>(
+        &'a self,
+        message: &ClientRequest,
+        request: &'a McpRequest,
+    ) -> Option<Box<ObservedRequest<'a>>> {
         let observers = self.shared_server.observers()?;
         let parts = observers.parts();
         let client = parts.client.then(|| client_name(message, request));
@@ -120,21 +115,14 @@ impl ConnectionHandler {
             _ => false,
         };
         Some(Box::new(ObservedRequest {
-            shared_server: self.shared_server.clone(),
-            snapshot: request.snapshot.clone(),
+            observers,
+            request,
             started: Instant::now(),
-            id: request.id.clone(),
             method,
             entry: entry.map(|entry| truncate(entry, MAX_ENTRY_CHARS).into_owned()),
             is_listed,
             version: request.version,
-            access: request.access.clone(),
             client,
-            source: request.source.clone(),
-            trace: request.trace_id().map(str::to_owned),
-            span: request.trace.clone(),
-            recorder: request.recorder.clone(),
-            redactor: (!request.secrets.is_empty()).then(|| request.redactor.clone()),
             params: parts.params.then(|| params_of(message)),
             end: RequestEnd::default(),
         }))
@@ -187,12 +175,13 @@ impl Drop for ConnectionHandler {
     }
 }
 
-impl ObservedRequest {
+impl ObservedRequest<'_> {
     /// Whether the request may be done: observers may have to record it first.
     pub(crate) async fn may_begin(&mut self) -> bool {
-        let observers = self.shared_server.observers().filter(|observers| observers.parts().start);
-        let Some(observers) = observers else { return true };
-        let recorded = self.with_record(|record| observers.start(record));
+        if !self.observers.parts().start {
+            return true;
+        }
+        let recorded = self.with_record(|record| self.observers.start(record));
         for recorded in recorded {
             if !recorded.await {
                 self.end.outcome = Outcome::Refused;
@@ -204,7 +193,8 @@ impl ObservedRequest {
     }
 
     /// Notes how it ended.
-    pub(crate) fn end(&mut self, outcome: &Result<Bytes, ErrorData>, request: &McpRequest) {
+    pub(crate) fn end(&mut self, outcome: &Result<Bytes, ErrorData>) {
+        let request = self.request;
         let noted = std::mem::take(&mut *request.end_note.noted.lock());
         if self.method == Some("initialize")
             && let Some(session) = request.session.negotiated()
@@ -225,7 +215,7 @@ impl ObservedRequest {
         let error = outcome.as_ref().err();
         end.error_code = error.map(|error| error.code.0);
         end.reason = error.map(|error| error.message.to_string()).or(noted.failure);
-        if self.shared_server.observers().is_some_and(|observers| observers.parts().response) {
+        if self.observers.parts().response {
             end.response = response_json(outcome);
         }
     }
@@ -236,44 +226,42 @@ impl ObservedRequest {
     }
 
     fn with_record<T>(&self, tell: impl FnOnce(&RequestRecord<'_>) -> T) -> T {
-        let id = match &self.id {
+        let ObservedRequest { request, end, .. } = self;
+        let id = match &request.id {
             RequestId::Number(number) => RequestIdRef::Number(*number),
             RequestId::String(text) => RequestIdRef::Text(text),
         };
-        let end = &self.end;
         tell(&RequestRecord {
             id,
             method: self.method,
             entry: self.entry.as_deref(),
             is_listed: self.is_listed,
             version: self.version,
-            identity: self.access.identity().map(AsRef::as_ref),
+            identity: request.access.identity().map(AsRef::as_ref),
             client: self.client.as_ref(),
-            session: self.source.session.as_deref(),
-            address: self.source.address,
-            trace: self.trace.as_deref(),
-            span: &self.span,
+            session: request.source.session.as_deref(),
+            address: request.source.address,
+            trace: request.trace_id(),
+            span: &request.trace,
             outcome: end.outcome,
             error_code: end.error_code,
             reason: end.reason.as_deref(),
             missing_scopes: &end.missing_scopes,
             elapsed: self.started.elapsed(),
-            bytes_in: self.source.bytes,
+            bytes_in: request.source.bytes,
             bytes_out: end.bytes_out,
-            manifest: self.snapshot.catalog.digest(),
-            redactor: self.redactor.as_deref(),
+            manifest: request.snapshot.catalog.digest(),
+            redactor: (!request.secrets.is_empty()).then_some(&*request.redactor),
             params: self.params.as_ref(),
             response: end.response.as_deref(),
-            recorder: self.recorder.as_deref(),
+            recorder: request.recorder.as_deref(),
         })
     }
 }
 
-impl Drop for ObservedRequest {
+impl Drop for ObservedRequest<'_> {
     fn drop(&mut self) {
-        if let Some(observers) = self.shared_server.observers() {
-            self.with_record(|record| observers.tell(|observer: &dyn RequestObserver| observer.on_request_end(record)));
-        }
+        self.with_record(|record| self.observers.tell(|observer| observer.on_request_end(record)));
     }
 }
 

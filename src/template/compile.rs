@@ -53,7 +53,7 @@ pub enum TemplatePart<'t> {
 #[derive(Debug)]
 enum CompiledBody {
     /// Text, plain variables and plain helpers, without Handlebars.
-    Pieces(Vec<CompiledPiece>),
+    Pieces(Box<[CompiledPiece]>),
     /// Any template, by Handlebars.
     Handlebars(Box<HandlebarsBody>),
 }
@@ -74,8 +74,26 @@ struct HandlebarsBody {
 
 #[derive(Debug)]
 enum CompiledPiece {
-    Text(String),
-    Interpolation { plain_expression: PlainExpression, label: String, is_verbatim: bool },
+    /// A range of the source.
+    Text(Range<usize>),
+    /// Text without the backslashes that escape tags.
+    Unescaped(String),
+    Interpolation {
+        plain_expression: PlainExpression,
+        label: String,
+        is_verbatim: bool,
+    },
+}
+
+impl CompiledPiece {
+    /// Its text, where it is text alone.
+    fn text<'t>(&'t self, source: &'t str) -> Option<&'t str> {
+        match self {
+            CompiledPiece::Text(range) => source.get(range.clone()),
+            CompiledPiece::Unescaped(text) => Some(text),
+            CompiledPiece::Interpolation { .. } => None,
+        }
+    }
 }
 
 impl<S: Slot> Template<S> {
@@ -166,7 +184,7 @@ impl<S: Slot> Template<S> {
             return Ok(output);
         }
         let rendered = match &self.body {
-            CompiledBody::Pieces(pieces) => render_pieces(pieces, scope, S::PRINT_MODE)?,
+            CompiledBody::Pieces(pieces) => render_pieces(pieces, &self.source, scope, S::PRINT_MODE)?,
             CompiledBody::Handlebars(tree) => {
                 let (text, _) = tree.render(S::PRINT_MODE, scope)?;
                 match S::PRINT_MODE {
@@ -200,7 +218,7 @@ impl<S: Slot> Template<S> {
     /// The label, where the template is exactly one expression.
     fn single_label(&self) -> Option<&str> {
         match &self.body {
-            CompiledBody::Pieces(pieces) => match pieces.as_slice() {
+            CompiledBody::Pieces(pieces) => match &**pieces {
                 [CompiledPiece::Interpolation { label, .. }] => Some(label),
                 _ => None,
             },
@@ -210,7 +228,7 @@ impl<S: Slot> Template<S> {
 
     fn value<'v>(&'v self, scope: &'v Scope) -> Result<Cow<'v, Value>, RenderError> {
         match &self.body {
-            CompiledBody::Pieces(pieces) => match pieces.as_slice() {
+            CompiledBody::Pieces(pieces) => match &**pieces {
                 [CompiledPiece::Interpolation { plain_expression, .. }] => plain_expression.value(scope),
                 _ => Ok(Cow::Owned(Value::Null)),
             },
@@ -260,9 +278,9 @@ impl<S: Slot> Template<S> {
     /// The text, where it has no interpolation.
     pub fn literal(&self) -> Option<&str> {
         match &self.body {
-            CompiledBody::Pieces(pieces) => match pieces.as_slice() {
+            CompiledBody::Pieces(pieces) => match &**pieces {
                 [] => Some(""),
-                [CompiledPiece::Text(text)] => Some(text),
+                [only] => only.text(&self.source),
                 _ => None,
             },
             CompiledBody::Handlebars(_) => None,
@@ -273,11 +291,10 @@ impl<S: Slot> Template<S> {
     pub fn parts(&self) -> Option<Vec<TemplatePart<'_>>> {
         let CompiledBody::Pieces(pieces) = &self.body else { return None };
         let parts = pieces.iter().map(|piece| match piece {
-            CompiledPiece::Text(text) => Some(TemplatePart::Text(text)),
             CompiledPiece::Interpolation { plain_expression: PlainExpression::Path(path), .. } => {
                 Some(TemplatePart::Variable(path))
             }
-            CompiledPiece::Interpolation { .. } => None,
+            text_or_other => text_or_other.text(&self.source).map(TemplatePart::Text),
         });
         parts.collect()
     }
@@ -367,13 +384,14 @@ impl HandlebarsBody {
 }
 
 /// The pieces of a template of text, plain variables and plain helpers only.
-fn pieces(template: &ParsedTemplate<'_>, checked: &TemplateCheck, base: Option<usize>) -> Option<Vec<CompiledPiece>> {
+fn pieces(template: &ParsedTemplate<'_>, checked: &TemplateCheck, base: Option<usize>) -> Option<Box<[CompiledPiece]>> {
     let source = template.text;
     if source.contains("{{!") {
         return None;
     }
     let piece = |node: &TemplateNode| match node {
-        TemplateNode::Text(text) => Some(CompiledPiece::Text(unescape(source, text))),
+        TemplateNode::Text(text) if text.escapes.is_empty() => Some(CompiledPiece::Text(text.span.clone())),
+        TemplateNode::Text(text) => Some(CompiledPiece::Unescaped(unescape(source, text))),
         TemplateNode::Interpolation(interpolation) if !interpolation.trims => {
             piece(source, interpolation, checked, base)
         }
@@ -430,16 +448,20 @@ fn unescape(source: &str, text: &TextNode) -> String {
 /// The room for a value in an output, which grows for a longer one.
 const EXPECTED_VALUE_BYTES: usize = 32;
 
-fn render_pieces(pieces: &[CompiledPiece], scope: &Scope, mode: PrintMode) -> Result<RenderedText, RenderError> {
-    let text_bytes = pieces.iter().map(|piece| match piece {
-        CompiledPiece::Text(text) => text.len(),
-        CompiledPiece::Interpolation { .. } => EXPECTED_VALUE_BYTES,
-    });
+fn render_pieces(
+    pieces: &[CompiledPiece],
+    source: &str,
+    scope: &Scope,
+    mode: PrintMode,
+) -> Result<RenderedText, RenderError> {
+    let text_bytes = pieces.iter().map(|piece| piece.text(source).map_or(EXPECTED_VALUE_BYTES, str::len));
     let text = String::with_capacity(text_bytes.sum());
     let mut rendered = RenderedText { text, values: Vec::new() };
     for piece in pieces {
         match piece {
-            CompiledPiece::Text(text) => rendered.text.push_str(text),
+            CompiledPiece::Text(_) | CompiledPiece::Unescaped(_) => {
+                rendered.text.push_str(piece.text(source).unwrap_or_default());
+            }
             CompiledPiece::Interpolation { plain_expression, label, is_verbatim } => {
                 let value = plain_expression.value(scope)?;
                 let value = match value.is_null() && plain_expression.is_null_output(scope) {

@@ -15,7 +15,7 @@ use super::syntax::{Expression, PathNode};
 pub(super) enum PlainExpression {
     /// A path for [`Scope::get`].
     Path(Vec<String>),
-    Literal(Value),
+    Literal(Box<Value>),
     Call(Box<Call>),
 }
 
@@ -43,7 +43,7 @@ impl PlainExpression {
                     Value::String(_) => !source.get(span.clone())?.contains('\\'),
                     Value::Array(_) | Value::Object(_) => false,
                 };
-                is_portable.then(|| PlainExpression::Literal(value.clone()))
+                is_portable.then(|| PlainExpression::Literal(Box::new(value.clone())))
             }
             Expression::Call(call) => Some(PlainExpression::Call(Box::new(Call {
                 helper: helper_fn(&call.helper.text)?,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 
@@ -29,6 +29,20 @@ pub enum Shape {
     /// An object with any keys, whose values have one shape.
     Map(Box<Shape>),
 }
+
+/// What every caller has. All templates share it.
+static CALLER_FIELDS: LazyLock<Arc<BTreeMap<String, Shape>>> = LazyLock::new(|| {
+    let texts = || Shape::list(Shape::Text);
+    let fields = [
+        ("id", Shape::Text),
+        ("issuer", Shape::Text),
+        ("client", Shape::Text),
+        ("scopes", texts()),
+        ("roles", texts()),
+        ("claims", Shape::Any),
+    ];
+    Arc::new(fields.into_iter().map(|(name, shape)| (name.to_owned(), shape)).collect())
+});
 
 impl Shape {
     /// An object with exactly these fields.
@@ -235,18 +249,12 @@ impl ScopeShape {
         if self.get(CALLER).is_some() {
             return self;
         }
-        let texts = || Shape::list(Shape::Text);
+        let mut fields = CALLER_FIELDS.clone();
         let headers: BTreeMap<_, _> = headers.into_iter().map(|name| (name.clone(), Shape::Text)).collect();
-        let headers = (!headers.is_empty()).then(|| (CALLER_HEADERS, Shape::Object(Arc::new(headers))));
-        let fields = [
-            ("id", Shape::Text),
-            ("issuer", Shape::Text),
-            ("client", Shape::Text),
-            ("scopes", texts()),
-            ("roles", texts()),
-            ("claims", Shape::Any),
-        ];
-        self.with_name(CALLER, Shape::object(fields.into_iter().chain(headers)))
+        if !headers.is_empty() {
+            Arc::make_mut(&mut fields).insert(CALLER_HEADERS.to_owned(), Shape::Object(Arc::new(headers)));
+        }
+        self.with_name(CALLER, Shape::Object(fields))
     }
 
     /// Whether a path leads to headers that the caller's client sends, or to one of them.

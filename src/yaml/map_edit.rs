@@ -63,7 +63,7 @@ fn edit(
     change: impl FnOnce(&mut Map<String, Value>),
 ) -> Result<String, InsertError> {
     let document = parse_text(text).ok_or(InsertError::Syntax)?;
-    let layout = || InsertError::Layout(segments(pointer).last().unwrap_or_default());
+    let layout = || InsertError::Layout(segments(pointer).last().unwrap_or_default().into_owned());
     let edit = MapText::find(text, &document, pointer).and_then(|map| place(&map)).ok_or_else(layout)?;
     let mut after = text.to_owned();
     after.replace_range(edit.range, &edit.text);

@@ -1,5 +1,7 @@
 //! JSON pointers (RFC 6901), as strings.
 
+use std::borrow::Cow;
+
 /// Appends a segment to a pointer.
 pub fn push_segment(pointer: &mut String, segment: &str) {
     pointer.push('/');
@@ -18,8 +20,11 @@ pub fn join(pointer: &str, segment: &str) -> String {
 }
 
 /// The unescaped segments of a pointer.
-pub fn segments(pointer: &str) -> impl Iterator<Item = String> {
-    pointer.split('/').skip(1).map(|segment| segment.replace("~1", "/").replace("~0", "~"))
+pub fn segments(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    pointer.split('/').skip(1).map(|segment| match segment.contains('~') {
+        true => segment.replace("~1", "/").replace("~0", "~").into(),
+        false => segment.into(),
+    })
 }
 
 /// The pointer one level up; of the root, the root.

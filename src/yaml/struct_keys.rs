@@ -1,7 +1,8 @@
 //! The keys of a serde struct, as its deserializer names them.
 
-use serde::de::value::Error;
-use serde::de::{Error as _, Visitor};
+use std::fmt::{self, Display, Formatter};
+
+use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 
 /// The keys of a struct; none for another type.
@@ -17,10 +18,10 @@ struct KeyReader<'a> {
 }
 
 impl<'de> Deserializer<'de> for KeyReader<'_> {
-    type Error = Error;
+    type Error = KeysOnly;
 
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
-        Err(Error::custom("keys only"))
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, KeysOnly> {
+        Err(KeysOnly)
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -28,7 +29,7 @@ impl<'de> Deserializer<'de> for KeyReader<'_> {
         _: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Error> {
+    ) -> Result<V::Value, KeysOnly> {
         *self.keys = fields;
         self.deserialize_any(visitor)
     }
@@ -36,5 +37,23 @@ impl<'de> Deserializer<'de> for KeyReader<'_> {
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
         newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+/// There are no values. It is made for each struct of a manifest that is read, so it holds no words.
+#[derive(Debug)]
+struct KeysOnly;
+
+impl Display for KeysOnly {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("keys only")
+    }
+}
+
+impl std::error::Error for KeysOnly {}
+
+impl de::Error for KeysOnly {
+    fn custom<T: Display>(_: T) -> KeysOnly {
+        KeysOnly
     }
 }

@@ -41,10 +41,13 @@ impl Document {
         self.node(node).is_some_and(|node| matches!(node.kind, NodeKind::Map(_)))
     }
 
-    /// Whether it is a map with one of these keys.
-    pub fn has_key_of(&self, node: NodeId, keys: &[String]) -> bool {
-        let Some(NodeKind::Map(entries)) = self.node(node).map(|node| &node.kind) else { return false };
-        entries.iter().any(|entry| keys.iter().any(|key| key == self.key_text(entry.key)))
+    /// The keys of a map.
+    pub fn keys_of(&self, node: NodeId) -> impl Iterator<Item = &str> {
+        let entries = match self.node(node).map(|node| &node.kind) {
+            Some(NodeKind::Map(entries)) => entries.as_slice(),
+            _ => &[],
+        };
+        entries.iter().map(|entry| self.key_text(entry.key))
     }
 
     /// The entry of a map with this key.

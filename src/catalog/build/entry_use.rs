@@ -103,7 +103,7 @@ impl CatalogBuilder {
                 None => return Vec::new(),
             },
             UsedEntry::Prompt(name) => match self.prompts.get(name) {
-                Some(prompt) => (&prompt.pack_context, prompt.plan.as_ref(), prompt.resource_uris().collect()),
+                Some(prompt) => (&prompt.pack_context, prompt.plan.as_deref(), prompt.resource_uris().collect()),
                 None => return Vec::new(),
             },
             UsedEntry::Resource(nth) => match self.resources.get(*nth) {

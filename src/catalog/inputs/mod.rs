@@ -234,7 +234,7 @@ impl Inputs {
     }
 
     /// The arguments as a prompt lists them.
-    pub(super) fn prompt_arguments(&self) -> Vec<PromptArgumentListing> {
+    pub(super) fn prompt_arguments(&self) -> Box<[PromptArgumentListing]> {
         let keyword = |name: &str, key: &str| self.schema.property_keyword(name, key).and_then(Value::as_str);
         let facts = |name: &str| ArgumentSummary {
             description: keyword(name, "description"),

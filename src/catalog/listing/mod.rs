@@ -166,8 +166,8 @@ pub struct PromptListing {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// What it takes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub arguments: Vec<PromptArgumentListing>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub arguments: Box<[PromptArgumentListing]>,
     /// Pictures of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,

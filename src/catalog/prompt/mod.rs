@@ -54,7 +54,7 @@ pub(super) struct PromptParts {
     pub(super) listing: Arc<listing::PromptListing>,
     pub(super) completions: CompletionSources,
     pub(super) inputs: Inputs,
-    pub(super) plan: Option<RunPlan>,
+    pub(super) plan: Option<Box<RunPlan>>,
     access: Option<Arc<EntryAccess>>,
     /// Whether its templates read who calls.
     pub(super) reads_caller: bool,
@@ -121,7 +121,7 @@ impl PromptParts {
             return None;
         }
         let digest = entry_digest(prompt.location, contents_before, compiler);
-        let plan = checked.into_plan(plan_digest(digest), compiler);
+        let plan = checked.into_plan(plan_digest(digest), compiler).map(Box::new);
         let inputs = inputs?;
         let listing = listing::PromptListing {
             name,
@@ -150,7 +150,7 @@ impl PromptParts {
             Some(template) => (None, PromptBody::Dotprompt(template.clone()), template.digest()),
             None => {
                 let (plan, text, digest) = compile_text(imported, pack_context, compiler)?;
-                (plan, PromptBody::Text(text), digest)
+                (plan.map(Box::new), PromptBody::Text(text), digest)
             }
         };
         let listing = listing::PromptListing {
@@ -205,7 +205,7 @@ impl CompiledPrompt {
             [] => false,
         };
         let uris = messages.iter().filter_map(|(_, block)| block.unconditional_resource_uri());
-        let uris = uris.chain(self.plan.iter().flat_map(RunPlan::read_uris));
+        let uris = uris.chain(self.plan.as_deref().into_iter().flat_map(RunPlan::read_uris));
         let uris = uris.filter(|uri| uri.read_paths().iter().all(alone) && !uri.read_paths().is_empty());
         uris.filter_map(|uri| Some(uri.render(&scope).ok()?.0)).collect()
     }
@@ -226,7 +226,7 @@ impl CompiledPrompt {
         catalog: &Catalog,
         call: &CallContext,
     ) -> Result<Vec<(Role, Vec<RenderedBlock>)>, CallError> {
-        let mut call = call.enter(entry_timeout(self.plan.as_ref()));
+        let mut call = call.enter(entry_timeout(self.plan.as_deref()));
         let arguments = call.budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given))?;
         let (mut arguments, roots) = self.inputs.confine(arguments?, &mut call).await?;
         call.budget.run(|| add_values(&self.imported.values, &mut arguments)).flatten()?;

@@ -149,8 +149,8 @@ impl Rule {
 struct ParsedRule {
     rule: &'static Rule,
     written: Value,
-    /// Where it is a map, keys of which a value has at least one.
-    keys: Option<Vec<String>>,
+    /// Where it is a map, the bits of keys of which a value has at least one.
+    key_bits: Option<u64>,
     meant: Value,
     reads: Option<Value>,
 }
@@ -158,8 +158,8 @@ struct ParsedRule {
 static PARSED_RULES: LazyLock<Vec<ParsedRule>> = LazyLock::new(|| {
     let parsed = |rule: &'static Rule| {
         let written = pattern::read(rule.written);
-        let keys = written.as_object().map(pattern::named_keys);
-        ParsedRule { rule, written, keys, meant: pattern::read(rule.meant), reads: rule.reads.map(pattern::read) }
+        let key_bits = written.as_object().map(|shape| bits_of(pattern::named_keys(shape)));
+        ParsedRule { rule, written, key_bits, meant: pattern::read(rule.meant), reads: rule.reads.map(pattern::read) }
     };
     rules::RULES.iter().map(parsed).collect()
 });
@@ -172,6 +172,12 @@ static RULES_BY_PLACE: LazyLock<HashMap<&'static str, Vec<&'static ParsedRule>>>
     }
     by_place
 });
+
+/// A bit for each of these keys. Several keys have the same one.
+fn bits_of<'k>(keys: impl Iterator<Item = &'k str>) -> u64 {
+    let number = |key: &str| key.bytes().fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    keys.fold(0, |bits, key| bits | 1 << (number(key) % 64))
+}
 
 impl Reporting for Corrector<'_> {
     fn report(&mut self) -> &mut Report {
@@ -194,9 +200,10 @@ impl<'a> Corrector<'a> {
         self.indentation_of(place, node);
         let rules = RULES_BY_PLACE.get(place).map(Vec::as_slice).unwrap_or_default();
         for _ in 0..MAX_CORRECTIONS {
+            // Most values have no key of most rules.
+            let present = bits_of(self.document.keys_of(node));
             let match_of = |rule: &&'static ParsedRule| {
-                // Most values have no key of most rules.
-                rule.keys.as_ref().is_none_or(|keys| self.document.has_key_of(node, keys)).then_some(())?;
+                rule.key_bits.is_none_or(|bits| bits & present != 0).then_some(())?;
                 Some((*rule, self.capture(&rule.written, node)?))
             };
             let Some((rule, captures)) = rules.iter().find_map(match_of) else { break };

@@ -45,10 +45,9 @@ pub(super) fn read(text: &str) -> Value {
 }
 
 /// The keys of a map's shape that a match is about, one of which at least is there.
-pub(super) fn named_keys(shape: &Map<String, Value>) -> Vec<String> {
+pub(super) fn named_keys(shape: &Map<String, Value>) -> impl Iterator<Item = &str> {
     let is_about = |key: &&String| !key.starts_with("without ") && !key.starts_with("with ");
-    let keys = shape.keys().filter(is_about).flat_map(|key| EntryPattern::of(key).keys.split('|'));
-    keys.map(str::to_owned).collect()
+    shape.keys().filter(is_about).flat_map(|key| EntryPattern::of(key).keys.split('|'))
 }
 
 /// A key of a map's shape: `$name=a|b?`.

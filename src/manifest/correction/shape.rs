@@ -99,7 +99,7 @@ impl Corrector<'_> {
             "exit-code" => scalar.is_some_and(|text| text.trim().parse::<i32>().is_ok()),
             "list" => document.items_of(node).is_some(),
             "map" => document.is_map(node),
-            "json-body" => scalar.is_none() && !json().is_null() && !has(node, &["file", "base64"]),
+            "json-body" => scalar.is_none() && !self.is_null(node) && !has(node, &["file", "base64"]),
             "question" => !has(node, &["elicit", "sample", "roots"]),
             _ => {
                 let items = document.items_of(node);
