@@ -80,6 +80,14 @@ impl Document {
         }
     }
 
+    /// The value of a scalar.
+    pub fn value_of(&self, node: NodeId) -> Option<&Value> {
+        match &self.node(node)?.kind {
+            NodeKind::Scalar(scalar) => Some(&scalar.value),
+            _ => None,
+        }
+    }
+
     /// The text of a scalar that is not null, as it is written but for quotes.
     pub fn scalar_of(&self, node: NodeId) -> Option<&str> {
         match &self.node(node)?.kind {

@@ -1,5 +1,7 @@
 //! The shapes that a rule may ask of a value, and the changes that it may make of one.
 
+use serde_json::Value;
+
 use super::Corrector;
 use super::type_expression::{self, TYPE_NAMES, type_of};
 use super::words::words;
@@ -88,14 +90,16 @@ impl Corrector<'_> {
         if let Some(has_shape) = text_has_shape(shape, document.string_of(node).unwrap_or_default()) {
             return Some(has_shape && document.string_of(node).is_some());
         }
-        let (scalar, json) = (document.scalar_of(node), || document.json(node));
+        let (scalar, value) = (document.scalar_of(node), document.value_of(node));
         let has = |node, keys: &[&str]| document.first_entry_of(node, keys).is_some();
         Some(match shape {
             "scalar" => scalar.is_some(),
-            "number" => json().is_number(),
-            "bool" => json().is_boolean(),
-            "no-integer" => scalar.is_some() && !json().is_i64(),
-            "first-version" => !json().is_i64() && scalar.is_some_and(|text| ["1", "1.0", "v1"].contains(&text)),
+            "number" => value.is_some_and(Value::is_number),
+            "bool" => value.is_some_and(Value::is_boolean),
+            "no-integer" => scalar.is_some() && !value.is_some_and(Value::is_i64),
+            "first-version" => {
+                !value.is_some_and(Value::is_i64) && scalar.is_some_and(|text| ["1", "1.0", "v1"].contains(&text))
+            }
             "exit-code" => scalar.is_some_and(|text| text.trim().parse::<i32>().is_ok()),
             "list" => document.items_of(node).is_some(),
             "map" => document.is_map(node),
