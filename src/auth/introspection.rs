@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::jwt::{check_audience, check_times};
@@ -27,7 +27,7 @@ const MAX_WAIT: Duration = Duration::from_secs(5);
 /// The tokens that are asked about.
 pub(super) struct Introspections {
     all: Semaphore,
-    of_network: Mutex<HashMap<IpAddr, usize>>,
+    of_network: Mutex<HashMap<IpAddr, Arc<Semaphore>>>,
 }
 
 impl Default for Introspections {
@@ -37,47 +37,23 @@ impl Default for Introspections {
 }
 
 impl Introspections {
-    /// Lets one more be asked about that comes from a network; `None` where there is no room.
+    /// Lets one more be asked about that comes from a network, in its turn; `None` where that takes too long.
     pub(super) async fn begin(&self, network: IpAddr) -> Option<Introspection<'_>> {
-        let share = NetworkShare::take(&self.of_network, network)?;
-        let permit = timeout(MAX_WAIT, self.all.acquire()).await.ok()?.ok()?;
-        Some(Introspection { _permit: permit, _share: share })
+        let own = {
+            let mut of_network = self.of_network.lock();
+            of_network.retain(|_, turns| Arc::strong_count(turns) > 1);
+            of_network.entry(network).or_insert_with(|| Arc::new(Semaphore::new(MAX_INTROSPECTIONS / 2))).clone()
+        };
+        let turns = async { Some((own.acquire_owned().await.ok()?, self.all.acquire().await.ok()?)) };
+        let (of_network, of_all) = timeout(MAX_WAIT, turns).await.ok()??;
+        Some(Introspection { _of_network: of_network, _of_all: of_all })
     }
 }
 
 /// A token that is asked about, until this is dropped.
 pub(super) struct Introspection<'i> {
-    _permit: SemaphorePermit<'i>,
-    _share: NetworkShare<'i>,
-}
-
-struct NetworkShare<'i> {
-    of_network: &'i Mutex<HashMap<IpAddr, usize>>,
-    network: IpAddr,
-}
-
-impl<'i> NetworkShare<'i> {
-    fn take(of_network: &'i Mutex<HashMap<IpAddr, usize>>, network: IpAddr) -> Option<NetworkShare<'i>> {
-        let mut counts = of_network.lock();
-        let count = counts.entry(network).or_default();
-        if *count >= MAX_INTROSPECTIONS / 2 {
-            return None;
-        }
-        *count += 1;
-        Some(NetworkShare { of_network, network })
-    }
-}
-
-impl Drop for NetworkShare<'_> {
-    fn drop(&mut self) {
-        let mut counts = self.of_network.lock();
-        if let Some(count) = counts.get_mut(&self.network) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.network);
-            }
-        }
-    }
+    _of_network: OwnedSemaphorePermit,
+    _of_all: SemaphorePermit<'i>,
 }
 
 /// Asks the issuer that can be asked whether the token is one of its own.
@@ -150,5 +126,33 @@ fn introspection_request(token: &str, introspect: &IntrospectionSettings) -> Htt
         follows_redirects: false,
         host_policy,
         ..HttpRequest::new("POST", introspect.url.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn network_waits_for_its_own_turn() {
+        let introspections = Introspections::default();
+        let network = |last| IpAddr::V4(Ipv4Addr::new(192, 0, 2, last));
+        let mut asked = Vec::new();
+        for _ in 0..MAX_INTROSPECTIONS / 2 {
+            asked.push(introspections.begin(network(1)).await.unwrap());
+        }
+        let mut next = Box::pin(introspections.begin(network(1)));
+        assert!(next.as_mut().now_or_never().is_none(), "its half is taken");
+        assert!(introspections.begin(network(2)).now_or_never().flatten().is_some(), "that of others is not");
+        asked.pop();
+        assert!(next.await.is_some(), "it has its turn");
+        assert_eq!(introspections.of_network.lock().len(), 2);
+        drop(asked);
+        drop(introspections.begin(network(3)).await);
+        assert_eq!(introspections.of_network.lock().len(), 1, "those who ask nothing are forgotten");
     }
 }

@@ -9,7 +9,6 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::AuthError;
-use super::introspection::Introspections;
 use super::issuer_keys::IssuerKeys;
 use super::jwk::{Algorithm, VerificationKey};
 use super::jwt::JwtHeader;
@@ -187,18 +186,4 @@ fn scopes_include_what_they_imply_at_any_remove() {
     let claims = json!({ "sub": "ann", "scope": "b x" }).as_object().unwrap().clone();
     let identity = settings.issuers[0].identity(claims, &settings).unwrap();
     assert_eq!(identity.scopes.iter().map(String::as_str).collect::<Vec<_>>(), ["a", "b", "c", "x"]);
-}
-
-#[tokio::test]
-async fn no_network_has_more_than_half_of_the_introspections() {
-    let introspections = Introspections::default();
-    let [greedy, modest] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
-    let mut under_way = Vec::new();
-    while let Some(one) = introspections.begin(greedy).await {
-        under_way.push(one);
-    }
-    assert_eq!(under_way.len(), 8);
-    assert!(introspections.begin(modest).await.is_some());
-    under_way.pop();
-    assert!(introspections.begin(greedy).await.is_some());
 }

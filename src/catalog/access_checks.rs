@@ -148,6 +148,16 @@ impl Catalog {
         only_missing_scope(tool.check_scopes(arguments, call))
     }
 
+    /// The same with its condition, before a call becomes a task.
+    ///
+    /// # Errors
+    /// It is unknown to the caller, who lacks a scope, or is not permitted the call.
+    pub fn check_task(&self, name: &str, arguments: Option<&Object>, call: &CallContext) -> Result<(), Refusal> {
+        let Some(tool) = self.listed_tool(name) else { return Ok(()) };
+        ensure_visible(tool.access.as_ref(), call, || self.unknown_tool(name))?;
+        tool.check_access(arguments, &mut call.clone())
+    }
+
     /// The same for a prompt.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Completes an argument of a prompt, or a variable of a resource template.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::action::CallContext;
@@ -9,6 +10,7 @@ use super::access::{EntryAccess, ensure_visible, rules_for};
 use super::complete::completion_rank::rank;
 use super::complete::{CompletionOwner, CompletionQuery, MAX_COMPLETION_VALUES, ResourceCompletion, work_size};
 use super::entry::PackContext;
+use super::inputs::arguments_size;
 use super::listing::Object;
 use super::resource::CompiledResource;
 use super::result::call_result::{CompletionRequest, CompletionResult, CompletionTarget};
@@ -54,12 +56,11 @@ impl Catalog {
         let is_short = typed_text.chars().nth(MAX_TYPED_CHARS).is_none();
         let (values, matching) = match &request.target {
             CompletionTarget::Prompt(name) => {
-                let owner = self.find_completed_prompt(name, argument, call)?;
+                let owner = self.find_completed_prompt(name, request, call)?;
                 (if is_short { owner.values(query).await } else { None }, owner.matching(argument))
             }
             CompletionTarget::Template(uri) => {
-                let resource = self.find_completed_template(uri, argument, call)?;
-                check_completion(resource.access.as_ref(), &resource.completion_owner(), call)?;
+                let resource = self.find_completed_template(uri, request, call)?;
                 let values = if is_short { resource.completion_values(query).await } else { None };
                 (values, resource.completion_owner().matching(argument))
             }
@@ -76,19 +77,30 @@ impl Catalog {
         Ok(call.budget.run_sized(work_size(&values), match_values).unwrap_or_default())
     }
 
+    /// Refuses a completion to a caller who may not use the entry with what is given, before anything is done.
+    ///
+    /// # Errors
+    /// As those of [`Catalog::complete`].
+    pub fn check_completion(&self, request: &CompletionRequest, call: &CallContext) -> Result<(), Refusal> {
+        match &request.target {
+            CompletionTarget::Prompt(name) => self.find_completed_prompt(name, request, call).map(drop),
+            CompletionTarget::Template(uri) => self.find_completed_template(uri, request, call).map(drop),
+        }
+    }
+
     /// The prompt of this name, which has this argument.
     fn find_completed_prompt(
         &self,
         name: &str,
-        argument: &str,
+        CompletionRequest { argument, context, .. }: &CompletionRequest,
         call: &CallContext,
     ) -> Result<CompletionOwner<'_>, Refusal> {
         let unknown = |message: String| Refusal::new(RefusalKind::UnknownReference, message);
         let no_prompt = || unknown(format!("Unknown prompt: {}", truncate(name, MAX_SHOWN_NAME_CHARS)));
         let prompt = self.prompts.get(name).ok_or_else(no_prompt)?;
         ensure_visible(prompt.access.as_ref(), call, no_prompt)?;
-        check_completion(prompt.access.as_ref(), &prompt.completion_owner(), call)?;
-        if prompt.listing.arguments.iter().any(|known| known.name == argument) {
+        check_completion(prompt.access.as_ref(), &prompt.completion_owner(), context, call)?;
+        if prompt.listing.arguments.iter().any(|known| known.name == *argument) {
             return Ok(prompt.completion_owner());
         }
         Err(unknown(format!("unknown argument `{}` of prompt `{name}`", truncate(argument, MAX_SHOWN_NAME_CHARS))))
@@ -98,14 +110,15 @@ impl Catalog {
     fn find_completed_template(
         &self,
         uri: &str,
-        variable: &str,
+        CompletionRequest { argument: variable, context, .. }: &CompletionRequest,
         call: &CallContext,
     ) -> Result<&CompiledResource, Refusal> {
         let unknown = |message: String| Refusal::new(RefusalKind::UnknownReference, message);
         let no_template = || unknown(format!("Unknown resource template: {}", truncate(uri, MAX_SHOWN_URI_CHARS)));
         let resource = self.find_template(uri).ok_or_else(no_template)?;
         ensure_visible(resource.access.as_ref(), call, no_template)?;
-        if resource.template.variables().iter().any(|known| known.name == variable) {
+        if resource.template.variables().iter().any(|known| known.name == *variable) {
+            check_completion(resource.access.as_ref(), &resource.completion_owner(), context, call)?;
             return Ok(resource);
         }
         Err(unknown(format!(
@@ -129,7 +142,7 @@ impl Catalog {
         let access = resource.access.as_ref();
         // Who may not read what there is does not learn it by another way.
         let is_refused = access.is_some_and(|access| !access.is_visible(&query.call.access))
-            || check_completion(access, &resource.completion_owner(), query.call).is_err();
+            || check_completion(access, &resource.completion_owner(), &BTreeMap::new(), query.call).is_err();
         if is_refused {
             return Vec::new();
         }
@@ -143,12 +156,19 @@ impl Catalog {
     }
 }
 
-/// Refuses a completion to a caller who may not use the entry, as far as that depends on no arguments.
+/// Refuses a completion to a caller who may not use the entry with the arguments that are given by now.
 fn check_completion(
     access: Option<&Arc<EntryAccess>>,
     owner: &CompletionOwner<'_>,
+    given: &BTreeMap<String, String>,
     call: &CallContext,
 ) -> Result<(), Refusal> {
     let Some(access) = rules_for(access, call) else { return Ok(()) };
-    access.check_caller(&owner.inputs.scope(owner.pack_context, Object::new(), call), call)
+    let texts: Object = given.iter().map(|(name, text)| (name.clone(), text.as_str().into())).collect();
+    // Some may be missing yet.
+    let bound =
+        call.budget.run_sized(arguments_size(Some(&texts)), || owner.inputs.bind_coerced(Some(texts.clone())))?;
+    let arguments = bound.unwrap_or(texts);
+    let scope = owner.inputs.scope(owner.pack_context, arguments, call);
+    access.check_known(&scope, |name| given.contains_key(name), call)
 }

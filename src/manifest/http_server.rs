@@ -91,7 +91,8 @@ pub struct HttpDrain {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct HttpLimits {
     /// The maximum number of connections. When it is reached, the connection that has been without a complete request for
-    /// longest is closed for a new one. The default is 1024, or less if the system allows fewer open files.
+    /// longest is closed for a new one. Requests and streams take no more than seven of eight. The default is 1024, or less if
+    /// the system allows fewer open files.
     #[schemars(with = "Option<u32>", range(min = 1))]
     pub connections: Option<Spanned<u32>>,
     /// The maximum number of requests that are answered at the same time; one caller gets at most half of them. There is no

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{ClientRequest, Reference};
+use rmcp::model::ClientRequest;
 use tokio_util::sync::CancellationToken;
 
 use crate::action::CallContext;
@@ -10,7 +10,7 @@ use crate::budget::Reservation;
 use crate::catalog::result::refusal::{Refusal, RefusalKind};
 use crate::identity::AccessControl;
 
-use super::SharedServer;
+use super::{SharedServer, completion};
 
 impl SharedServer {
     /// Refuses a request whose sender lacks scopes that it needs. What else is wrong with it is said by its answer.
@@ -43,9 +43,9 @@ impl SharedServer {
             }
             R::ReadResourceRequest(message) => catalog.check_resource(&message.params.uri, &call),
             R::SubscribeRequest(message) => catalog.check_resource(&message.params.uri, &call),
-            R::CompleteRequest(message) => match &message.params.r#ref {
-                Reference::Prompt(prompt) => catalog.check_prompt(&prompt.name, None, &call),
-                _ => Ok(()),
+            R::CompleteRequest(message) => match completion::completion_request(message.params.clone()) {
+                Ok(asked) => catalog.check_completion(&asked, &call),
+                Err(_) => Ok(()),
             },
             _ => Ok(()),
         };

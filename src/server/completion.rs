@@ -29,7 +29,7 @@ pub(crate) async fn complete(
     version_keys::to_json(snapshot.result_notes(version), content, version, &[])
 }
 
-fn completion_request(params: CompleteRequestParams) -> Result<CompletionRequest, ErrorData> {
+pub(super) fn completion_request(params: CompleteRequestParams) -> Result<CompletionRequest, ErrorData> {
     let of = match params.r#ref {
         Reference::Prompt(prompt) => CompletionTarget::Prompt(prompt.name),
         Reference::Resource(resource) => CompletionTarget::Template(resource.uri),

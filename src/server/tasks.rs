@@ -51,13 +51,20 @@ const DEFAULT_TTL: Duration = Duration::from_secs(5 * 60);
 /// How long a status message may be, in characters: each `tasks/get` repeats it.
 const MAX_STATUS_CHARS: usize = 1000;
 
-/// How the tool of a request runs as a task, where it may and the client knows tasks.
-pub(crate) fn task_policy(name: &str, request: &McpRequest) -> Result<Option<TaskPolicy>, Refusal> {
+/// How the tool of a request runs as a task, where it may and the client knows tasks. Refuses who may not call it, before
+/// anything else is said of it.
+pub(crate) fn task_policy(
+    server: &ConnectionHandler,
+    name: &str,
+    arguments: Option<&Object>,
+    request: &McpRequest,
+) -> Result<Option<TaskPolicy>, Refusal> {
     let snapshot = &request.snapshot;
     if !snapshot.capabilities.has(CapabilityKind::Tasks) {
         return Ok(None);
     }
     let Some(policy) = snapshot.catalog.task_policy(name) else { return Ok(None) };
+    snapshot.catalog.check_task(name, arguments, &server.call_context(request, &request.cancel))?;
     let knows = request.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
     match (request.version.is_sessionless() && knows, policy.required) {
         (true, _) => Ok(Some(policy)),

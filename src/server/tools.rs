@@ -8,6 +8,7 @@ use rmcp::model::{CallToolRequestParams, ErrorCode, ErrorData};
 
 use crate::action::CallContext;
 use crate::catalog::result::call_result::ToolResult;
+use crate::catalog::result::refusal::RefusalKind;
 use crate::spec_version::SpecVersion;
 
 use super::{
@@ -43,9 +44,15 @@ pub(crate) async fn call(
         let answer = ToolResult::failure(request.rate_limited(wait).message);
         return respond(answer, &name, request);
     }
-    let policy = match tasks::task_policy(&name, request) {
+    let policy = match tasks::task_policy(server, &name, arguments.as_ref(), request) {
         Ok(policy) => policy,
-        Err(refusal) => return error_response(error::refusal_error(refusal), &name, request),
+        Err(refusal) => {
+            request.note_refusal(&refusal);
+            return match refusal.kind.is_tool_error() && refusal.kind != RefusalKind::UnknownTool {
+                true => respond(refusal.into(), &name, request),
+                false => error_response(error::refusal_error(refusal), &name, request),
+            };
+        }
     };
     if let Some(policy) = policy.filter(|policy| !policy.starts_after_step) {
         catalog

@@ -237,7 +237,7 @@ struct AccessDesk {
     server: TestServer,
     key: SigningKey,
     issuer: Issuer,
-    _folder: TestFolder,
+    folder: TestFolder,
 }
 
 const ENTRIES: &str = r#"
@@ -251,6 +251,21 @@ tools:
     run: { ask: { name: { elicit: { message: Who?, schema: { name: { required: true } } } } } }
     result: { text: "{{result.name.name}}" }
   slow: { task: required, run: { sleep: 20s }, result: { text: done } }
+  restart: { roles: [ops], task: required, result: { text: done } }
+  own-slow: { permit: "{{eq caller.claims.team team}}", arguments: { team: { required: true } }, task: required, result: { text: done } }
+"#;
+
+/// Prompts that are for some, one by its arguments.
+const PROMPTS: &str = r#"prompts:
+  greet: { scopes: [prompt.use], text: 'Hello {{caller.id}}' }
+  plan:
+    permit: "{{eq caller.claims.team team}}"
+    scopes: ["plan:{{part}}"]
+    arguments:
+      team: { required: true }
+      part: { required: true }
+      item: { required: true, complete: { run: { exec: [sh, -c, 'touch ran; echo "$1-item"', sh, "{{team}}"] } } }
+    text: '{{team}} {{part}} {{item}}'
 "#;
 
 impl AccessDesk {
@@ -262,12 +277,9 @@ impl AccessDesk {
                          page: { uri: 'desk://page/{n}', scopes: ['page:{{n}}'], text: A page } }";
         let manifest = manifest(&auth, ENTRIES)
             .replace("resources: { notes: { uri: 'desk://notes', text: First } }", resources)
-            .replace(
-                "prompts: { greet: { text: Hello } }",
-                "prompts: { greet: { scopes: [prompt.use], text: 'Hello {{caller.id}}' } }",
-            );
+            .replace("prompts: { greet: { text: Hello } }", PROMPTS);
         let folder = TestFolder::with_manifest(&manifest);
-        AccessDesk { server: folder.http(), key, issuer, _folder: folder }
+        AccessDesk { server: folder.http(), key, issuer, folder }
     }
 
     fn token(&self, sub: &str, scope: &str, roles: &[&str]) -> String {
@@ -374,6 +386,37 @@ fn condition_permits_by_caller_and_arguments() {
     let refused = desk.call(&token, "own", json!({ "team": "blue" })).json();
     assert_eq!(refused["result"]["isError"], true, "{refused}");
     assert!(!refused.to_string().contains("red"), "the claim is not shown: {refused}");
+}
+
+#[test]
+fn call_that_is_refused_becomes_no_task() {
+    let desk = AccessDesk::start();
+    let (plain, ops) = (desk.token("ann", "", &[]), desk.token("ben", "", &["ops"]));
+    let [hidden, unknown] = ["restart", "restert"].map(|tool| desk.call(&plain, tool, json!({})).json());
+    assert_eq!(hidden.to_string().replace("restart", "restert"), unknown.to_string());
+    assert_eq!(desk.call(&ops, "restart", json!({})).json()["result"]["resultType"], "task");
+    let refused = desk.call(&plain, "own-slow", json!({ "team": "blue" })).json();
+    assert_eq!(refused["result"]["isError"], true, "{refused}");
+    assert_eq!(desk.call(&plain, "own-slow", json!({ "team": "red" })).json()["result"]["resultType"], "task");
+}
+
+#[test]
+fn arguments_are_completed_for_those_who_may_use_the_others() {
+    let desk = AccessDesk::start();
+    let token = desk.token("ann", "plan:a", &[]);
+    let complete = |context: Value| {
+        let argument = json!({ "name": "item", "value": "" });
+        let reference = json!({ "type": "ref/prompt", "name": "plan" });
+        let params = json!({ "ref": reference, "argument": argument, "context": { "arguments": context } });
+        desk.send(&token, "completion/complete", "", params)
+    };
+    let foreign = complete(json!({ "team": "blue" })).json();
+    assert!(foreign["error"]["message"].as_str().unwrap().contains("not permitted"), "{foreign}");
+    assert_eq!(complete(json!({ "team": "red", "part": "b" })).status, 403);
+    assert!(!desk.folder.join("ran").exists(), "nothing runs for who is refused");
+    let own = complete(json!({ "team": "red", "part": "a" })).json();
+    assert_eq!(own["result"]["completion"]["values"], json!(["red-item"]), "{own}");
+    assert!(desk.folder.join("ran").exists());
 }
 
 #[test]

@@ -171,6 +171,23 @@ fn no_caller_has_more_than_half_of_the_streams() {
 }
 
 #[test]
+fn some_connections_are_of_no_stream() {
+    let folder = TestFolder::with_manifest(&manifest("{ connections: 16 }"));
+    let server = folder.http();
+    let [ada, bob, _] = CALLERS.map(|name| client(&server, name));
+    let listen = message("subscriptions/listen", json!({ "notifications": { "promptsListChanged": true } }));
+    let open = || ada.post(&head("subscriptions/listen"), &listen);
+    let mut streams: Vec<HttpResponse> = (0..14).map(|_| open()).collect();
+    assert!(streams.iter().all(|stream| stream.status == 200));
+    refusal(open(), 503, "too many streams at the moment");
+    refusal(list(&bob), 503, "too many requests in flight at the moment");
+    let probe = HttpClient { path: "/livez".to_owned(), ..server.http_client() };
+    assert_eq!(probe.send("GET", &[], b"").status, 200);
+    streams.pop();
+    wait_until("the place is free", || list(&bob).status == 200);
+}
+
+#[test]
 fn each_caller_may_send_so_many_requests() {
     let folder = TestFolder::with_manifest(&manifest("{ perCaller: { calls: 6, per: 1h } }"));
     let server = folder.http();

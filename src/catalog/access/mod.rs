@@ -99,15 +99,20 @@ impl EntryAccess {
         EntryAccess { step_scopes, ..self }
     }
 
-    /// All scopes that a call with these arguments needs; without arguments, those that every call needs.
+    /// All scopes that a call needs, as far as what they read is known.
     ///
     /// # Errors
     /// A value makes no scope.
-    fn needed_scopes(&self, scope: Option<&Scope>) -> Result<BTreeSet<String>, Refusal> {
+    fn needed_scopes(
+        &self,
+        scope: &Scope,
+        is_known: impl Fn(&[Vec<String>]) -> bool,
+    ) -> Result<BTreeSet<String>, Refusal> {
         let mut needed: BTreeSet<String> = self.fixed_scopes().cloned().collect();
-        let Some(scope) = scope else { return Ok(needed) };
         for written in &self.scopes {
-            if let NeededScope::Template(template) = written {
+            if let NeededScope::Template(template) = written
+                && is_known(template.read_paths())
+            {
                 needed.insert(render_scope(template, scope)?);
             }
         }
@@ -123,15 +128,11 @@ impl EntryAccess {
         scope: Option<&Scope>,
         call: &CallContext,
     ) -> Result<BTreeSet<String>, Refusal> {
-        let mut needed = self.needed_scopes(scope)?;
-        needed.extend(call.needed_scopes.iter().flat_map(|scopes| scopes.iter().cloned()));
-        let has_all = |identity: &Arc<Identity>| identity.scopes.is_superset(&needed);
-        match &call.access {
-            AccessControl::Caller(identity) if !identity.as_ref().is_some_and(has_all) => {
-                Err(Refusal::insufficient_scope(&needed))
-            }
-            _ => Ok(needed),
-        }
+        let needed = match scope {
+            Some(scope) => self.needed_scopes(scope, |_| true)?,
+            None => self.fixed_scopes().cloned().collect(),
+        };
+        check_has_all(needed, call)
     }
 
     /// Refuses a caller who lacks a scope, or whom the condition does not permit the call with these arguments.
@@ -155,14 +156,35 @@ impl EntryAccess {
         }
     }
 
-    /// The same where the arguments are not known: then only a condition that reads none of them counts.
-    pub(in crate::catalog) fn check_caller(&self, scope: &Scope, call: &CallContext) -> Result<(), Refusal> {
-        self.check_scopes(None, call)?;
-        let is_of_server = |path: &Vec<String>| {
-            path.first().is_some_and(|head| matches!(head.as_str(), crate::template::CALLER | "env" | "server"))
+    /// The same where only the arguments are known for which `is_given` holds: what reads others does not count.
+    pub(in crate::catalog) fn check_known(
+        &self,
+        scope: &Scope,
+        is_given: impl Fn(&str) -> bool,
+        call: &CallContext,
+    ) -> Result<(), Refusal> {
+        let is_known = |paths: &[Vec<String>]| {
+            paths.iter().all(|path| match path.first().map(String::as_str) {
+                Some(crate::template::CALLER | "env" | "server") => true,
+                Some("arguments") => path.get(1).is_some_and(|name| is_given(name)),
+                head => head.is_some_and(&is_given),
+            })
         };
-        let reads_arguments = self.permit.iter().any(|permit| !permit.read_paths().iter().all(is_of_server));
-        if reads_arguments { Ok(()) } else { self.check_permit(scope) }
+        check_has_all(self.needed_scopes(scope, is_known)?, call)?;
+        let is_decided = self.permit.as_ref().is_some_and(|permit| is_known(permit.read_paths()));
+        if is_decided { self.check_permit(scope) } else { Ok(()) }
+    }
+}
+
+/// Refuses a caller who lacks one of these scopes, or of those that the call needs already, with all of them.
+fn check_has_all(mut needed: BTreeSet<String>, call: &CallContext) -> Result<BTreeSet<String>, Refusal> {
+    needed.extend(call.needed_scopes.iter().flat_map(|scopes| scopes.iter().cloned()));
+    let has_all = |identity: &Arc<Identity>| identity.scopes.is_superset(&needed);
+    match &call.access {
+        AccessControl::Caller(identity) if !identity.as_ref().is_some_and(has_all) => {
+            Err(Refusal::insufficient_scope(&needed))
+        }
+        _ => Ok(needed),
     }
 }
 

@@ -206,7 +206,7 @@ impl From<CallError> for ActionError {
 
 impl RefusalKind {
     /// Whether a refused `tools/call` has a result for the model to read; the others are protocol errors.
-    pub(in crate::catalog) fn is_tool_error(self) -> bool {
+    pub fn is_tool_error(self) -> bool {
         !matches!(
             self,
             RefusalKind::Cancelled

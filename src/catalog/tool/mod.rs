@@ -169,11 +169,26 @@ impl CompiledTool {
     /// The caller lacks one; the refusal names all that a call with these arguments needs.
     pub(super) fn check_scopes(&self, given: Option<&Object>, call: &CallContext) -> Result<(), Refusal> {
         let Some(access) = rules_for(self.access.as_ref(), call) else { return Ok(()) };
+        access.check_scopes(self.known_scope(given, call)?.as_ref(), call).map(drop)
+    }
+
+    /// The same with the condition, as far as the arguments are known.
+    ///
+    /// # Errors
+    /// The caller lacks a scope, or is not permitted the call.
+    pub(super) fn check_access(&self, given: Option<&Object>, call: &mut CallContext) -> Result<(), Refusal> {
+        let Some(access) = rules_for(self.access.as_ref(), call) else { return Ok(()) };
+        match self.known_scope(given, call)? {
+            Some(scope) => access.check(&scope, call),
+            None => access.check_scopes(None, call).map(drop),
+        }
+    }
+
+    /// What a call sees before it runs; `None` where the arguments do not fit, or hold a path, which may lead elsewhere.
+    fn known_scope(&self, given: Option<&Object>, call: &CallContext) -> Result<Option<Scope>, Refusal> {
         let bound = call.budget.run_sized(arguments_size(given), || self.inputs.bind(given.cloned()))?;
-        // What a path leads to is not known yet.
         let known = bound.ok().filter(|arguments| !self.inputs.confines(arguments));
-        let scope = known.map(|arguments| self.inputs.scope(&self.pack_context, arguments, call));
-        access.check_scopes(scope.as_ref(), call).map(drop)
+        Ok(known.map(|arguments| self.inputs.scope(&self.pack_context, arguments, call)))
     }
 
     /// Runs it when a limit allows it, and makes its content.

@@ -3,7 +3,10 @@
 use std::{
     collections::HashMap,
     net::{IpAddr, Ipv6Addr},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -19,6 +22,9 @@ use crate::{
 /// With how many accounts those are looked for that nobody uses.
 const MIN_SWEPT_ACCOUNTS: usize = 64;
 
+/// One of so many connections is neither of a request nor of a stream: whoever connects gets an answer, such as health checks.
+const FREE_CONNECTIONS: u64 = 8;
+
 /// When to come again where something else must end first.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -27,6 +33,8 @@ pub(super) struct Admission {
     shared_server: SharedServer,
     accounts: Mutex<Accounts>,
     total: Arc<Usage>,
+    /// How many connections there may be.
+    max_connections: AtomicU64,
 }
 
 #[derive(Default)]
@@ -70,6 +78,8 @@ impl Account {
 struct Usage {
     requests: Share,
     streams: Share,
+    /// The connections that are of either, of all callers.
+    connections: Share,
 }
 
 /// What is limited.
@@ -84,6 +94,13 @@ impl AdmittedKind {
         match self {
             AdmittedKind::Requests => &usage.requests,
             AdmittedKind::Streams => &usage.streams,
+        }
+    }
+
+    fn limit(self, limits: &HttpLimits) -> Option<u32> {
+        match self {
+            AdmittedKind::Requests => limits.in_flight,
+            AdmittedKind::Streams => limits.streams,
         }
     }
 
@@ -108,6 +125,7 @@ impl Drop for AdmissionGuard {
     fn drop(&mut self) {
         self.kind.share(&self.account.usage).give_back(self.amount);
         self.kind.share(&self.total).give_back(self.amount);
+        self.total.connections.give_back(1);
     }
 }
 
@@ -122,7 +140,13 @@ pub(super) struct LimitReached {
 
 impl Admission {
     pub(super) fn new(shared_server: SharedServer) -> Admission {
-        Admission { shared_server, accounts: Mutex::default(), total: Arc::default() }
+        let max_connections = AtomicU64::new(u64::MAX);
+        Admission { shared_server, accounts: Mutex::default(), total: Arc::default(), max_connections }
+    }
+
+    /// Notes how many connections there may be by now.
+    pub(super) fn set_max_connections(&self, max: usize) {
+        self.max_connections.store(max as u64, Ordering::Relaxed);
     }
 
     /// The account of a caller, who is at this address.
@@ -152,7 +176,7 @@ impl Admission {
     /// Lets so many requests of one message in. They are in flight until the guard is dropped.
     pub(super) fn admit_requests(&self, account: &Arc<Account>, count: usize) -> Result<AdmissionGuard, LimitReached> {
         let limits = self.limits();
-        let guard = self.take(account, AdmittedKind::Requests, count as u64, limits.in_flight)?;
+        let guard = self.take(account, AdmittedKind::Requests, count as u64, &limits)?;
         if let Some(rate) = limits.per_caller {
             let cost = (rate.per / rate.calls.max(1)).saturating_mul(u32::try_from(count).unwrap_or(u32::MAX));
             account.credit.lock().take(cost, rate.per).map_err(|retry_after| LimitReached {
@@ -166,7 +190,7 @@ impl Admission {
 
     /// Lets a stream in on which a client listens. It is open until the guard is dropped.
     pub(super) fn admit_stream(&self, account: &Arc<Account>) -> Result<AdmissionGuard, LimitReached> {
-        self.take(account, AdmittedKind::Streams, 1, self.limits().streams)
+        self.take(account, AdmittedKind::Streams, 1, &self.limits())
     }
 
     fn take(
@@ -174,9 +198,10 @@ impl Admission {
         account: &Arc<Account>,
         kind: AdmittedKind,
         amount: u64,
-        max: Option<u32>,
+        limits: &HttpLimits,
     ) -> Result<AdmissionGuard, LimitReached> {
-        let max = max.map_or(u64::MAX, u64::from);
+        let max = kind.limit(limits).map_or(u64::MAX, u64::from);
+        let connections = self.max_connections.load(Ordering::Relaxed);
         let reached = |is_of_caller, whose| LimitReached {
             is_of_caller,
             message: format!("too many {} {whose}", kind.as_str()),
@@ -188,6 +213,11 @@ impl Admission {
         }
         if !kind.share(&self.total).try_add(amount, max) {
             own.give_back(amount);
+            return Err(reached(false, "at the moment"));
+        }
+        if !self.total.connections.try_add(1, connections - connections / FREE_CONNECTIONS) {
+            own.give_back(amount);
+            kind.share(&self.total).give_back(amount);
             return Err(reached(false, "at the moment"));
         }
         Ok(AdmissionGuard { account: account.clone(), total: self.total.clone(), kind, amount })

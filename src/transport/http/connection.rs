@@ -125,6 +125,11 @@ impl HttpConnection {
         matches!(self.state().phase, Phase::Body | Phase::MessageResponse)
     }
 
+    /// Whether nothing has arrived since the last answer.
+    fn is_idle(&self) -> bool {
+        self.state().phase == Phase::Idle
+    }
+
     /// Whether nothing was asked since the peer connected, or a part of a head has arrived.
     fn awaits_head(&self) -> bool {
         self.state().phase == Phase::Head
@@ -218,13 +223,21 @@ where
     A: Future<Output = Response>,
 {
     let service = service_fn(|request: hyper::Request<Incoming>| {
+        // It came together with the one before.
+        let is_pipelined = connection.is_idle();
         connection.enter_phase(Phase::Body);
         // Who waits to be told to go on has sent nothing yet.
         let is_sent = !request.headers().contains_key(header::EXPECT);
         let request = request.map(|body| Body::new(RequestBody { body: Body::new(body), is_sent }));
         let respond = respond(connection.clone(), request);
         let connection = connection.clone();
-        async move { Ok::<_, std::convert::Infallible>(count_body(respond.await, connection)) }
+        async move {
+            if is_pipelined {
+                // Each connection has one request at a time in its turn.
+                tokio::task::yield_now().await;
+            }
+            Ok::<_, std::convert::Infallible>(count_body(respond.await, connection))
+        }
     });
     let io = TokioIo::new(MeteredStream { stream, connection: connection.clone(), end_delay: None });
     let mut serving = pin!(http1::Builder::new().max_buf_size(MAX_BUFFER_BYTES).serve_connection(io, service));

@@ -138,6 +138,7 @@ impl Connections {
     async fn wait_for_slot(&self, address: IpAddr) -> (u64, Arc<HttpConnection>) {
         let limits = self.shared_server.catalog().http_settings().limits;
         let max = descriptor_limit::raise_descriptor_limit(limits.connections);
+        self.admission.set_max_connections(max);
         if self.open().connections.len() >= max {
             let observers = self.shared_server.observers();
             observers.into_iter().for_each(|all| all.tell(|observer| observer.on_limit(Limit::Connections)));
