@@ -156,6 +156,9 @@ fn build_runtime(arguments: &ServeArgs) -> anyhow::Result<Runtime> {
     // As many events as one pipe and a few programs have at once.
     if arguments.http.is_none() {
         builder.max_io_events_per_tick(64);
+    } else {
+        // Who sends one request at a time does not wait for many of those who send more.
+        builder.event_interval(8);
     }
     builder.enable_all().build().context("could not start the runtime")
 }
