@@ -65,7 +65,7 @@ pub(super) async fn ask(
     now: SystemTime,
 ) -> Result<CachedToken, AuthError> {
     let asked = settings.issuers.iter().find_map(|issuer| Some((issuer, issuer.introspect.as_ref()?)));
-    let (issuer, introspect) = asked.ok_or(AuthError::Invalid("token is unknown"))?;
+    let (issuer, introspect) = asked.ok_or(AuthError::Invalid("token is not a JWT, and not one of `tokens`"))?;
     let claims = introspect_token(token, issuer, introspect, world).await?;
     if claims.get("iss").is_some_and(|named| *named != issuer.issuer) {
         return Err(AuthError::Invalid("token is from an unknown issuer"));

@@ -204,9 +204,7 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
             bound.serve(&shared_server, stop.clone(), stop_now).await;
         }
         None => {
-            if io::stdin().is_terminal() {
-                eprint_stdio_hint(&shared_server, output);
-            }
+            say_that_stdio_is_served(&shared_server, output);
             stdio::serve(&shared_server, stop.clone()).await;
             if dev.is_some() && !stop.is_cancelled() {
                 output.eprint("stopped: the client closed stdin\n");
@@ -262,13 +260,18 @@ fn eprint_addresses(bound: &BoundServer, mentions_ctrl_c: bool, output: &Output)
     }
 }
 
-/// Says to a person who started the server by hand what it waits for.
-fn eprint_stdio_hint(shared_server: &SharedServer, output: &Output) {
+/// Says what the server waits for, where who started it may expect something else.
+fn say_that_stdio_is_served(shared_server: &SharedServer, output: &Output) {
     let catalog = shared_server.catalog();
-    let name = one_line(&catalog.server().name);
-    output.eprint(&format!(
-        "serving `{name}` on stdin and stdout, for an MCP client that starts this command; Ctrl-C ends it\n"
-    ));
+    if catalog.http_settings().listen.is_some() {
+        tracing::info!(target: "folio::serve", "`http.listen` counts with `--http`: this serves stdin and stdout");
+    }
+    if io::stdin().is_terminal() {
+        let name = one_line(&catalog.server().name);
+        output.eprint(&format!(
+            "serving `{name}` on stdin and stdout, for an MCP client that starts this command; Ctrl-C ends it\n"
+        ));
+    }
 }
 
 /// Starts to watch and reload, from the load that is served.

@@ -46,7 +46,8 @@ use super::{
 const STREAMS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// What a client of a session is told that names none.
-pub(super) const SESSION_REQUIRED: &str = "Bad Request: Session ID is required";
+pub(super) const SESSION_REQUIRED: &str =
+    "Bad Request: Session ID is required; send `initialize` first, or `MCP-Protocol-Version: 2026-07-28`";
 
 /// What every request is answered with.
 pub(super) struct HttpServer {
