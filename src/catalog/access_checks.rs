@@ -155,7 +155,7 @@ impl Catalog {
     pub fn check_task(&self, name: &str, arguments: Option<&Object>, call: &CallContext) -> Result<(), Refusal> {
         let Some(tool) = self.listed_tool(name) else { return Ok(()) };
         ensure_visible(tool.access.as_ref(), call, || self.unknown_tool(name))?;
-        tool.check_access(arguments, &mut call.clone())
+        tool.check_access(arguments, call)
     }
 
     /// The same for a prompt.

@@ -10,8 +10,6 @@ use super::access::{EntryAccess, ensure_visible, rules_for};
 use super::complete::completion_rank::rank;
 use super::complete::{CompletionOwner, CompletionQuery, MAX_COMPLETION_VALUES, ResourceCompletion, work_size};
 use super::entry::PackContext;
-use super::inputs::arguments_size;
-use super::listing::Object;
 use super::resource::CompiledResource;
 use super::result::call_result::{CompletionRequest, CompletionResult, CompletionTarget};
 use super::result::refusal::{Refusal, RefusalKind};
@@ -164,11 +162,8 @@ fn check_completion(
     call: &CallContext,
 ) -> Result<(), Refusal> {
     let Some(access) = rules_for(access, call) else { return Ok(()) };
-    let texts: Object = given.iter().map(|(name, text)| (name.clone(), text.as_str().into())).collect();
-    // Some may be missing yet.
-    let bound =
-        call.budget.run_sized(arguments_size(Some(&texts)), || owner.inputs.bind_coerced(Some(texts.clone())))?;
-    let arguments = bound.unwrap_or(texts);
-    let scope = owner.inputs.scope(owner.pack_context, arguments, call);
-    access.check_known(&scope, |name| given.contains_key(name), call)
+    // What its source sees of them.
+    let known = owner.inputs.bind_partial(given);
+    let scope = owner.inputs.scope(owner.pack_context, known.clone(), call);
+    access.check_known(&scope, |name| known.contains_key(name), call)
 }

@@ -32,6 +32,12 @@ pub enum ShellVariableContext {
 use ShellVariableContext::{ArgvElement, ListedText, NoTemplate, PromptText, Value};
 
 impl ShellVariableContext {
+    /// Whether a text has a sign with which one of the forms begins that are looked for.
+    pub(super) fn may_find(self, text: &str) -> bool {
+        let mut forms = FORMS.iter().filter(|form| form.contexts.contains(&self));
+        forms.any(|form| form.open.bytes().next().is_some_and(|sign| text.as_bytes().contains(&sign)))
+    }
+
     /// The check for a kind of template.
     pub(super) fn for_slot<S: Slot>(exposure: Exposure) -> Option<ShellVariableContext> {
         let slot = TypeId::of::<S>();

@@ -80,7 +80,7 @@ impl Compiler<'_> {
 
     /// Warns of what looks like a template in the texts of a schema at `at`, which are listed as they are written.
     pub fn warn_unexpanded_schema(&mut self, schema: &Value, at: Location) {
-        let Some(keywords) = schema.as_object().filter(|_| has_variable_sign(schema)) else { return };
+        let Some(keywords) = schema.as_object().filter(|_| may_have_variables(schema)) else { return };
         for (key, value) in keywords {
             let below = self.load_context.documents.value_at(at, &pointer::join("", key));
             match key.as_str() {
@@ -122,12 +122,12 @@ impl Compiler<'_> {
     }
 }
 
-/// Whether any text in a value has a sign with which variables and templates begin. Most have none.
-fn has_variable_sign(value: &Value) -> bool {
+/// Whether any text in a value may have what another program expands. Most have none.
+fn may_have_variables(value: &Value) -> bool {
     match value {
-        Value::String(text) => text.contains(['$', '{']),
-        Value::Array(items) => items.iter().any(has_variable_sign),
-        Value::Object(fields) => fields.values().any(has_variable_sign),
+        Value::String(text) => ShellVariableContext::NoTemplate.may_find(text),
+        Value::Array(items) => items.iter().any(may_have_variables),
+        Value::Object(fields) => fields.values().any(may_have_variables),
         _ => false,
     }
 }

@@ -433,13 +433,11 @@ impl Report {
         self.diagnostics.sort_by_key(|diagnostic| {
             (diagnostic.span.is_none(), diagnostic.span, diagnostic.severity, diagnostic.code)
         });
-        // Those of one place are beside each other now.
-        let sorted = std::mem::take(&mut self.diagnostics);
-        for diagnostic in sorted {
-            let mut here = self.diagnostics.iter().rev().take_while(|said| said.span == diagnostic.span);
-            if !here.any(|said| (said.code, &said.message) == (diagnostic.code, &diagnostic.message)) {
-                self.diagnostics.push(diagnostic);
-            }
-        }
+        let mut said = HashSet::new();
+        let diagnostics = self.diagnostics.iter();
+        let is_first: Vec<bool> =
+            diagnostics.map(|one| said.insert((one.span, one.code, one.message.as_str()))).collect();
+        let mut is_first = is_first.into_iter();
+        self.diagnostics.retain(|_| is_first.next().unwrap_or_default());
     }
 }

@@ -83,7 +83,7 @@ impl AuditFile {
                 return Err(error);
             }
             let path = writer.path.display();
-            tracing::warn!(target: "folio::audit", "cannot open `{path}`: {error}; no request is recorded until it can be");
+            tracing::warn!(target: "folio::audit", "cannot open `{path}`: {error}; no request is recorded until it can be opened");
         }
         let queue = Arc::<LineQueue>::default();
         let of_thread = queue.clone();

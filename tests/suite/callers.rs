@@ -266,6 +266,10 @@ const PROMPTS: &str = r#"prompts:
       part: { required: true }
       item: { required: true, complete: { run: { exec: [sh, -c, 'touch ran; echo "$1-item"', sh, "{{team}}"] } } }
     text: '{{team}} {{part}} {{item}}'
+  grade:
+    permit: "{{eq caller.claims.level level}}"
+    arguments: { level: { type: integer, required: true }, note: { required: true, complete: [good] } }
+    text: '{{level}} {{note}}'
 "#;
 
 impl AccessDesk {
@@ -286,6 +290,7 @@ impl AccessDesk {
         let mut claims = self.issuer.claims(sub, AUDIENCE, &format!("desk.use {scope}"));
         claims["roles"] = json!(roles);
         claims["team"] = json!("red");
+        claims["level"] = json!(5);
         self.key.token(&json!({}), &claims)
     }
 
@@ -404,12 +409,13 @@ fn call_that_is_refused_becomes_no_task() {
 fn arguments_are_completed_for_those_who_may_use_the_others() {
     let desk = AccessDesk::start();
     let token = desk.token("ann", "plan:a", &[]);
-    let complete = |context: Value| {
-        let argument = json!({ "name": "item", "value": "" });
-        let reference = json!({ "type": "ref/prompt", "name": "plan" });
+    let complete_of = |prompt: &str, argument: &str, context: Value| {
+        let argument = json!({ "name": argument, "value": "" });
+        let reference = json!({ "type": "ref/prompt", "name": prompt });
         let params = json!({ "ref": reference, "argument": argument, "context": { "arguments": context } });
         desk.send(&token, "completion/complete", "", params)
     };
+    let complete = |context: Value| complete_of("plan", "item", context);
     let foreign = complete(json!({ "team": "blue" })).json();
     assert!(foreign["error"]["message"].as_str().unwrap().contains("not permitted"), "{foreign}");
     assert_eq!(complete(json!({ "team": "red", "part": "b" })).status, 403);
@@ -417,6 +423,10 @@ fn arguments_are_completed_for_those_who_may_use_the_others() {
     let own = complete(json!({ "team": "red", "part": "a" })).json();
     assert_eq!(own["result"]["completion"]["values"], json!(["red-item"]), "{own}");
     assert!(desk.folder.join("ran").exists());
+    // Values have the types that are declared, also while others are missing.
+    let grade = |level: &str| complete_of("grade", "note", json!({ "level": level })).json();
+    assert_eq!(grade("5")["result"]["completion"]["values"], json!(["good"]));
+    assert!(grade("6")["error"].is_object());
 }
 
 #[test]

@@ -176,10 +176,10 @@ impl CompiledTool {
     ///
     /// # Errors
     /// The caller lacks a scope, or is not permitted the call.
-    pub(super) fn check_access(&self, given: Option<&Object>, call: &mut CallContext) -> Result<(), Refusal> {
+    pub(super) fn check_access(&self, given: Option<&Object>, call: &CallContext) -> Result<(), Refusal> {
         let Some(access) = rules_for(self.access.as_ref(), call) else { return Ok(()) };
         match self.known_scope(given, call)? {
-            Some(scope) => access.check(&scope, call),
+            Some(scope) => access.check_known(&scope, |_| true, call),
             None => access.check_scopes(None, call).map(drop),
         }
     }

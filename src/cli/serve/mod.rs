@@ -264,7 +264,7 @@ fn eprint_addresses(bound: &BoundServer, mentions_ctrl_c: bool, output: &Output)
 fn say_that_stdio_is_served(shared_server: &SharedServer, output: &Output) {
     let catalog = shared_server.catalog();
     if catalog.http_settings().listen.is_some() {
-        tracing::info!(target: "folio::serve", "`http.listen` counts with `--http`: this serves stdin and stdout");
+        tracing::info!(target: "folio::serve", "`http.listen` has no effect without `--http`: serving stdin and stdout");
     }
     if io::stdin().is_terminal() {
         let name = one_line(&catalog.server().name);
