@@ -17,6 +17,7 @@ use crate::world::TraceContext;
 
 use super::{
     ConnectionHandler, Method,
+    protocol_version::meta_text,
     request::{McpRequest, RequestSource},
     snapshot::CatalogSnapshot,
 };
@@ -142,7 +143,7 @@ impl ConnectionHandler {
         snapshot: &CatalogSnapshot,
         source: &RequestSource,
     ) -> TraceContext {
-        let text = |key: &str| meta.get(key).and_then(Value::as_str);
+        let text = |key: &str| meta_text(meta, key);
         let propagation = snapshot.catalog.trace_propagation();
         let tracestate = text("tracestate").filter(|_| propagation.tracestate);
         let received =

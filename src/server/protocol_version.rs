@@ -1,7 +1,6 @@
 //! The versions of the protocol in the type of rmcp.
 
 use rmcp::model::{ProtocolVersion, RequestMetaObject};
-use serde_json::Value;
 
 use crate::spec_version::SpecVersion;
 
@@ -30,7 +29,12 @@ protocol_versions! {
 
 /// The version that a request says it is of. rmcp would copy it.
 pub(crate) fn stated_version(meta: &RequestMetaObject) -> Option<&str> {
-    meta.get("io.modelcontextprotocol/protocolVersion").and_then(Value::as_str)
+    meta_text(meta, "io.modelcontextprotocol/protocolVersion")
+}
+
+/// A text in the metadata of a request. That has few keys: to compare them takes less than to hash the one.
+pub(crate) fn meta_text<'a>(meta: &'a RequestMetaObject, key: &str) -> Option<&'a str> {
+    meta.iter().find(|(name, _)| *name == key).and_then(|(_, value)| value.as_str())
 }
 
 #[cfg(test)]

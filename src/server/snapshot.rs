@@ -9,6 +9,7 @@ use std::{
 use bytes::Bytes;
 use rmcp::model::{CacheScope, JsonObject, MetaObject, ServerConfig};
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
 
 use crate::action::{ChangeNotification, ListKind, LogLevel};
 use crate::catalog::{BridgedLists, Catalog, has_mcp_headers, listing};
@@ -44,6 +45,8 @@ pub(crate) struct CatalogSnapshot {
     pub(crate) config: ServerConfig,
     /// The metadata of every result of 2026-07-28: who answers.
     pub(crate) meta: MetaObject,
+    /// The same as JSON.
+    meta_json: Box<RawValue>,
     pub(crate) ttl_ms: u64,
     pub(crate) cache_scope: CacheScope,
     pub(crate) page_size: usize,
@@ -63,7 +66,7 @@ pub(crate) struct ResultNotes<'a> {
     result_type: Option<&'static str>,
     /// Who answers.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<&'a MetaObject>,
+    meta: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ttl_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -190,7 +193,9 @@ impl CatalogSnapshot {
     /// What a result has beside its content.
     pub(crate) fn result_notes(&self, version: SpecVersion) -> ResultNotes<'_> {
         match version.is_sessionless() {
-            true => ResultNotes { result_type: Some("complete"), meta: Some(&self.meta), ..ResultNotes::default() },
+            true => {
+                ResultNotes { result_type: Some("complete"), meta: Some(&self.meta_json), ..ResultNotes::default() }
+            }
             false => ResultNotes::default(),
         }
     }
@@ -236,6 +241,7 @@ impl CatalogSnapshot {
         let (server, lists) = (catalog.server(), catalog.lists());
         let capabilities = DeclaredCapabilities::from_catalog(&catalog, options);
         let change_capabilities = ChangeCapabilities::from_catalog(&catalog, options);
+        let meta = server_info_meta(server);
         CatalogSnapshot {
             revisions,
             capabilities,
@@ -245,7 +251,8 @@ impl CatalogSnapshot {
             resource_announcements: 0,
             last_log: None,
             config: capability::server_config(server, capabilities, change_capabilities),
-            meta: server_info_meta(server),
+            meta_json: serde_json::value::to_raw_value(&meta).unwrap_or_default(),
+            meta,
             ttl_ms: server.ttl_ms.unwrap_or(0),
             cache_scope: server.cache_scope.map_or(CacheScope::Private, cache_scope),
             page_size: server.page_size.unwrap_or(DEFAULT_PAGE_SIZE).max(1),

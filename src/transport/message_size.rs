@@ -43,9 +43,7 @@ pub(super) fn message_size(bytes: &[u8]) -> u64 {
 fn skip_string(rest: &mut &[u8]) -> u64 {
     let (before, mut has_escapes) = (rest.len(), false);
     loop {
-        // Most strings are names, whose ends are nearer than a search takes to begin.
-        let near = rest.iter().take(16).position(|byte| matches!(byte, b'"' | b'\\'));
-        let Some(at) = near.or_else(|| memchr2(b'"', b'\\', rest)) else {
+        let Some(at) = memchr2(b'"', b'\\', rest) else {
             *rest = &[];
             break;
         };

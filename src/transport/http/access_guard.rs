@@ -102,13 +102,18 @@ impl AccessGuard {
     }
 
     fn is_known_host(&self, host: &Authority, access: &HttpAccess) -> bool {
-        let name = host.host().trim_end_matches('.').to_ascii_lowercase();
+        let name = host.host().trim_end_matches('.');
         if self.allows_any_ip_host && name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok() {
             return true;
         }
-        let whole = host.port_u16().map(|port| format!("{name}:{port}"));
+        let is_port = |text: &str| text.parse().is_ok_and(|port: u16| host.port_u16() == Some(port));
         let mut allowed = self.hosts.iter().chain(&access.hosts);
-        allowed.any(|allowed| *allowed == name || Some(allowed) == whole.as_ref() || allowed == "*")
+        allowed.any(|allowed| match allowed.split_at_checked(name.len()) {
+            Some((start, rest)) if start.eq_ignore_ascii_case(name) => {
+                rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port)
+            }
+            _ => allowed == "*",
+        })
     }
 
     fn is_trusted_origin(&self, origin: &str, access: &HttpAccess) -> bool {

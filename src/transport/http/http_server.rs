@@ -33,7 +33,7 @@ use super::{
     health::answer_health_check,
     post,
     refusal::RequestHead,
-    request_head::{check_known_version, is_sessionless, refuse_body_type},
+    request_head::{check_known_version, is_sessionless, protocol_version, refuse_body_type},
     response::{RefusedRequest, add_cors_headers, denied_response, method_not_allowed, other_path, text_response},
     resumed_events,
     session::{HttpSession, SESSION_ID_HEADER},
@@ -289,9 +289,9 @@ async fn handle_mcp(
         },
         Method::GET if !accepted.event_stream => Ok(Accepted::refusal("text/event-stream")),
         Method::GET | Method::DELETE
-            if is_sessionless(&parts.headers) || http_server.session_home == SessionHome::None =>
+            if is_sessionless(protocol_version(&parts.headers)) || http_server.session_home == SessionHome::None =>
         {
-            check_known_version(&parts.headers).map(|()| method_not_allowed("POST"))
+            check_known_version(protocol_version(&parts.headers)).map(|()| method_not_allowed("POST"))
         }
         Method::GET => open_stream(http_server, &parts.headers, &sender).await,
         Method::DELETE => end_session(http_server, &parts.headers, &sender).await,
@@ -305,7 +305,7 @@ async fn require_session(
     headers: &HeaderMap,
     sender: &Sender,
 ) -> Result<Arc<HttpSession>, RefusedRequest> {
-    check_known_version(headers)?;
+    check_known_version(protocol_version(headers))?;
     if !headers.contains_key(SESSION_ID_HEADER) {
         return Err(RefusedRequest::text(StatusCode::BAD_REQUEST, SESSION_REQUIRED));
     }

@@ -57,15 +57,17 @@ pub(super) async fn handle_post(
     let caller = session.as_ref().map_or(sender.account.caller(), |session| session.caller());
     let (bytes, reservation) = read_admitted(body, connection, caller).await?;
     let bytes = bytes_without_byte_order_mark(&bytes);
+    let version = protocol_version(&parts.headers);
     if batch::is_batch(bytes) {
-        let session = session.filter(|_| !is_sessionless(&parts.headers));
+        let session = session.filter(|_| !is_sessionless(version));
         return batch_response::respond_to_batch(http_server, &parts.headers, session, bytes, accepted, &sender).await;
     }
-    let read = block_if_large(bytes.len() as u64, || read_message(&normalize(bytes), &parts.headers, accepted));
+    let read = block_if_large(bytes.len() as u64, || read_message(&normalize(bytes), version, accepted));
     let Some(message) = read? else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
     let mut post = Post {
         http_server,
         headers: &parts.headers,
+        version,
         accepted,
         sender,
         reservation: reservation.clone(),
@@ -106,10 +108,10 @@ pub(super) async fn read_admitted(
 
 /// Parses a message, and refuses what its own words and the version of the head rule out. `None` for an invalid
 /// notification.
-fn read_message(bytes: &[u8], headers: &HeaderMap, accepted: Accepted) -> Result<Option<Incoming>, RefusedRequest> {
+fn read_message(bytes: &[u8], version: Option<&str>, accepted: Accepted) -> Result<Option<Incoming>, RefusedRequest> {
     let envelope = message::parse_envelope(bytes).map_err(RefusedRequest::bad_message)?;
     if let MessageKind::Request { id, method } = &envelope.kind {
-        if is_removed_method(method, headers) {
+        if is_removed_method(method, version) {
             let message = format!("unknown method `{}`", truncate(method, 64));
             let error = MessageError::method_not_found(id.clone(), message);
             return Err(RefusedRequest::Message(StatusCode::NOT_FOUND, error));
@@ -141,8 +143,8 @@ fn is_malformed(request: &CustomRequest) -> bool {
 }
 
 /// Whether the version of the request has no such method.
-fn is_removed_method(method: &str, headers: &HeaderMap) -> bool {
-    let is_newest = protocol_version(headers) == Some(SpecVersion::NEWEST.as_str());
+fn is_removed_method(method: &str, version: Option<&str>) -> bool {
+    let is_newest = version == Some(SpecVersion::NEWEST.as_str());
     is_newest && Method::find(method).is_some_and(|method| !method.is_in(SpecVersion::NEWEST))
 }
 
@@ -150,6 +152,8 @@ fn is_removed_method(method: &str, headers: &HeaderMap) -> bool {
 pub(super) struct Post<'a> {
     pub(super) http_server: &'a Arc<HttpServer>,
     pub(super) headers: &'a HeaderMap,
+    /// The version that they name.
+    pub(super) version: Option<&'a str>,
     pub(super) accepted: Accepted,
     pub(super) sender: Sender,
     pub(super) reservation: Arc<Reservation>,
@@ -217,14 +221,14 @@ impl Post<'_> {
 
     /// Compares the version in the head with that of the message. Returns whether it is one with sessions.
     fn check_version(&self, message: &Incoming) -> Result<bool, RefusedRequest> {
-        let header = protocol_version(self.headers);
+        let header = self.version;
         let request = match message {
             Incoming::Request(id, request) => Some((id, &**request)),
             _ => None,
         };
         let stated = request.and_then(|(_, request)| stated_version(request.get_meta()));
         if stated.is_none() {
-            check_known_version(self.headers)?;
+            check_known_version(header)?;
         }
         let has_session = stated.is_none_or(|version| version < ProtocolVersion::V_2026_07_28.as_str());
         if let Some((id, ClientRequest::InitializeRequest(initialize))) = request.filter(|_| has_session) {
@@ -239,7 +243,7 @@ impl Post<'_> {
             return Ok(true);
         }
         if let Some((id, request)) = request {
-            check_stated_version(header, id, request)?;
+            check_stated_version(header, stated, id, request)?;
         }
         let stated = stated.or(header).unwrap_or_default();
         Ok(stated < ProtocolVersion::V_2026_07_28.as_str())
@@ -247,7 +251,7 @@ impl Post<'_> {
 
     /// Answers a message that belongs to no session.
     async fn answer_single(self, message: Incoming) -> Result<Response, RefusedRequest> {
-        let needs_headers = is_sessionless(self.headers);
+        let needs_headers = is_sessionless(self.version);
         match message {
             Incoming::Request(id, request) => {
                 if needs_headers {
@@ -345,9 +349,14 @@ impl Post<'_> {
 }
 
 /// Refuses a version in `_meta` that the head does not have, and a head of 2026-07-28 with a request that lacks it.
-fn check_stated_version(header: Option<&str>, id: &RequestId, request: &ClientRequest) -> Result<(), RefusedRequest> {
+fn check_stated_version(
+    header: Option<&str>,
+    stated: Option<&str>,
+    id: &RequestId,
+    request: &ClientRequest,
+) -> Result<(), RefusedRequest> {
     let newest = ProtocolVersion::V_2026_07_28;
-    let Some(stated) = stated_version(request.get_meta()) else {
+    let Some(stated) = stated else {
         let is_discover = matches!(request, ClientRequest::DiscoverRequest(_));
         if is_discover || header.is_some_and(|header| header >= newest.as_str()) {
             let missing = missing_meta(request).join(", ");

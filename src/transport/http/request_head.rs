@@ -8,6 +8,8 @@ use rmcp::model::ProtocolVersion;
 
 use super::response::{RefusedRequest, text_response};
 
+const PROTOCOL_VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
 /// Refuses a body that is not JSON as it stands.
 pub(super) fn refuse_body_type(headers: &HeaderMap) -> Option<Response> {
     let value = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -27,19 +29,20 @@ pub(super) fn refuse_body_type(headers: &HeaderMap) -> Option<Response> {
     (!is_json).then(|| text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, words))
 }
 
-/// Whether a request is of a version without sessions.
-pub(super) fn is_sessionless(headers: &HeaderMap) -> bool {
-    protocol_version(headers).is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
+/// Whether a request of this version in its head is of one without sessions.
+pub(super) fn is_sessionless(version: Option<&str>) -> bool {
+    version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 /// Refuses a version that is not spoken (basic/transports, `MCP-Protocol-Version`).
-pub(super) fn check_known_version(headers: &HeaderMap) -> Result<(), RefusedRequest> {
+pub(super) fn check_known_version(version: Option<&str>) -> Result<(), RefusedRequest> {
     let is_known = |version: &&str| ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == *version);
-    let Some(unknown) = protocol_version(headers).filter(|version| !is_known(version)) else { return Ok(()) };
+    let Some(unknown) = version.filter(|version| !is_known(version)) else { return Ok(()) };
     let message = format!("Bad Request: Unsupported MCP-Protocol-Version: {unknown}");
     Err(RefusedRequest::text(StatusCode::BAD_REQUEST, message))
 }
 
+/// The version that the head of a request names.
 pub(super) fn protocol_version(headers: &HeaderMap) -> Option<&str> {
-    headers.get("mcp-protocol-version").and_then(|value| value.to_str().ok())
+    headers.get(PROTOCOL_VERSION_HEADER).and_then(|value| value.to_str().ok())
 }

@@ -19,7 +19,7 @@ use super::{
     SessionHome,
     event_stream::{self, StreamKind},
     post::{Post, missing_meta},
-    request_head::{is_sessionless, protocol_version},
+    request_head::is_sessionless,
     response::{STORE_RETRY_AFTER, json_response, text_response},
 };
 
@@ -90,8 +90,8 @@ impl Post<'_> {
     /// with its answer. A client that names no version speaks 2025-03-26 (basic/transports).
     fn assumed_session(&self, request: &ClientRequest) -> Option<SpecVersion> {
         let begins = matches!(request, ClientRequest::InitializeRequest(_));
-        let has_session = self.http_server.session_home == SessionHome::None && !is_sessionless(self.headers);
-        let version = protocol_version(self.headers).and_then(SpecVersion::parse);
+        let has_session = self.http_server.session_home == SessionHome::None && !is_sessionless(self.version);
+        let version = self.version.and_then(SpecVersion::parse);
         (has_session && !begins).then(|| version.unwrap_or(SpecVersion::V2025_03_26))
     }
 }
