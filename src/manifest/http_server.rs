@@ -43,13 +43,13 @@ pub struct Http {
     pub sse: Option<bool>,
     /// Where the sessions of clients up to 2025-11-25 are: `memory` by default, `none` or `store`. A change needs a restart.
     pub sessions: Option<Spanned<SessionHome>>,
-    /// The maximum number of sessions.
+    /// The maximum number of sessions. The default is 1000.
     #[schemars(with = "Option<u32>", range(min = 1))]
     pub max_sessions: Option<Spanned<u32>>,
-    /// How long a session may be idle before it ends, such as `30m`.
+    /// How long a session may be idle before it ends, such as `30m`. The default is 1h.
     pub session_idle: Option<Duration>,
     /// The interval at which clients with an open stream are pinged. A session ends if its client has not answered by the
-    /// next ping.
+    /// next ping. None are pinged by default.
     pub ping: Option<Spanned<Duration>>,
     /// How calls end when the server is stopped: `{ delay: 5s, timeout: 25s }`. Without it they are cancelled, and answered so,
     /// within a second.
