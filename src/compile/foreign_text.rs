@@ -5,6 +5,8 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::ops::Range;
 
+use memchr::memchr;
+
 use super::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::template::{
@@ -129,7 +131,7 @@ impl Form {
         // What is escaped, and the braces of templates and of other forms.
         let before: &[char] = if self.open == "{" { &['{', '$', '\\', '#', '%'] } else { &['$', '\\'] };
         // Most texts have few of these signs, and one byte is found faster than a text.
-        let sign = self.open.bytes().next().filter(|sign| text.as_bytes().contains(sign));
+        let sign = self.open.bytes().next().filter(|sign| memchr(*sign, text.as_bytes()).is_some());
         let starts = sign.into_iter().flat_map(|_| text.match_indices(self.open));
         starts.filter_map(move |(start, _)| {
             let inner = text.get(start + self.open.len()..)?;

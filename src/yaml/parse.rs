@@ -16,6 +16,10 @@ use crate::diagnostic::{Code, FileId, Report, Span, bytes_without_byte_order_mar
 const MAX_DEPTH: usize = 64;
 /// How many nodes all aliases may expand to.
 const MAX_ALIASED_NODES: u64 = 250_000;
+/// How long the text of a node is at least in most manifests.
+const BYTES_PER_NODE: usize = 32;
+/// For how many nodes there is room at first.
+const MAX_RESERVED_NODES: usize = 1 << 16;
 
 /// Decodes UTF-8 (a byte order mark is skipped), or reports the encoding that the bytes seem to have.
 pub fn decode(bytes: &[u8], path: &str, report: &mut Report) -> Option<FileId> {
@@ -248,6 +252,7 @@ impl<'a> TreeBuilder<'a> {
             self.report_syntax_error(error);
             return None;
         }
+        self.document.nodes.reserve((text.len() / BYTES_PER_NODE).min(MAX_RESERVED_NODES));
         let mut options = Options::default();
         options.set_emit_comments(false);
         for event in Parser::new_from_str_with_options(text, options) {
@@ -273,6 +278,7 @@ impl<'a> TreeBuilder<'a> {
             Some(root) => root,
             None => self.scalar("", ScalarStyle::Plain, Value::Null, 0..0),
         };
+        self.document.nodes.shrink_to_fit();
         Some(self.document)
     }
 

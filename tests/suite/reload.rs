@@ -401,3 +401,19 @@ fn many_files_are_served_as_they_are_after_each_edit() {
     let warnings = server.log.text().matches("argument `unused_5` is never used").count();
     assert_eq!(warnings, 1, "a warning is logged once");
 }
+
+#[test]
+fn many_warnings_are_counted_and_not_logged_each() {
+    let folder = TestFolder::with_manifest("folio: 1\nserver: { name: s }\ninclude: [prompts/*.md]\n");
+    for number in 0..130 {
+        folder.write(&format!("prompts/p{number}.md"), "---\narguments: { unused: {} }\n---\ntext");
+    }
+    let server = folder.stdio();
+    server.log.wait_for_line(0, |line| line.contains("30 more warnings: `folio check` lists all"));
+    assert_eq!(server.log.text().matches("argument `unused` is never used").count(), 100);
+    let mark = server.log.line_count();
+    folder.write("prompts/p7.md", "---\narguments: { unused: {}, other: {} }\n---\ntext");
+    server.log.wait_for_reload(mark);
+    server.log.wait_for_line(mark, |line| line.contains("argument `other` is never used"));
+    assert!(!server.log.text().contains("1 more warning"), "what is known is not counted again");
+}

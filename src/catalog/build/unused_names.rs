@@ -270,18 +270,18 @@ fn is_use(text: &str, at: usize, name: &str) -> bool {
     let is_open = |open: &str, close: &str| {
         before.rfind(open).is_some_and(|open| !before.get(open..).unwrap_or_default().contains(close))
     };
+    let starts = before.trim_end_matches([' ', '"', '\'']).ends_with([':', '[', ',', '-', '{', '+', '?', '&', '\n']);
+    let ends = after.trim_start_matches([' ', '"', '\'']);
+    let ends = ends.is_empty() || ends.starts_with(['\n', '\r', ',', ']', '}', '#', '*']);
     // What other languages expand is warned of as such.
-    let in_tag = is_open("{{", "}}")
+    starts && ends
+        || is_open("{{", "}}")
         || is_open("{%", "%}")
         || is_open("<%", "%>")
         || is_open("${", "}")
         || before.ends_with("%(")
         || before.ends_with(['$', '<', '%'])
-        || before.ends_with("${");
-    let starts = before.trim_end_matches([' ', '"', '\'']).ends_with([':', '[', ',', '-', '{', '+', '?', '&', '\n']);
-    let ends = after.trim_start_matches([' ', '"', '\'']);
-    let ends = ends.is_empty() || ends.starts_with(['\n', '\r', ',', ']', '}', '#', '*']);
-    in_tag || starts && ends
+        || before.ends_with("${")
 }
 
 /// Where a text has a name as a word.

@@ -39,14 +39,15 @@ pub(in crate::catalog) fn compile_sources(
             Some(Complete::List(_)) | None => CompletionMatch::default(),
         };
         sources = sources.zip(source).map(|(mut sources, source)| {
-            sources.extend(source.map(|source| (name.value.clone(), Completion { source, matching })));
+            if let Some(source) = source {
+                // Few arguments have one.
+                sources.reserve_exact(1);
+                sources.push((name.value.clone(), Completion { source, matching }));
+            }
             sources
         });
     }
-    sources.map(|mut sources| {
-        sources.shrink_to_fit();
-        CompletionSources(sources)
-    })
+    sources.map(CompletionSources)
 }
 
 /// Warns of values that are offered and would be refused.

@@ -52,6 +52,9 @@ impl ManifestReload {
     }
 }
 
+/// So many warnings of one load are logged.
+const MAX_LOGGED_WARNINGS: usize = 100;
+
 /// The warnings of the last load, so that each is logged once and not at every save.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ReportedWarnings(HashSet<u64>);
@@ -72,13 +75,26 @@ impl ReportedWarnings {
         (new, old_count)
     }
 
-    /// Logs each new warning in one line.
+    /// Logs each new warning in one line. Of very many it logs the first.
     pub(super) fn log_new(&mut self, report: &Report) {
-        for warning in report.warnings().filter(|warning| !self.0.contains(&report.identity(warning))) {
-            let line = diagnostic::render_line(report, warning);
-            tracing::warn!(target: "folio::manifest", "{}", line.trim_end());
+        let known = std::mem::take(self);
+        let mut new_count = 0;
+        for warning in report.warnings() {
+            let identity = report.identity(warning);
+            self.0.insert(identity);
+            if known.0.contains(&identity) {
+                continue;
+            }
+            new_count += 1;
+            if new_count <= MAX_LOGGED_WARNINGS {
+                let line = diagnostic::render_line(report, warning);
+                tracing::warn!(target: "folio::manifest", "{}", line.trim_end());
+            }
         }
-        *self = ReportedWarnings::from_report(report);
+        if new_count > MAX_LOGGED_WARNINGS {
+            let more = new_count - MAX_LOGGED_WARNINGS;
+            tracing::warn!(target: "folio::manifest", "{more} more warnings: `folio check` lists all");
+        }
     }
 }
 
