@@ -89,10 +89,9 @@ impl Catalog {
                 RenderedBlock::Block(block) => blocks.push(block),
                 RenderedBlock::Link(link) => blocks.push(ResultBlock::ResourceLink(self.complete_link(*link, call))),
                 RenderedBlock::ServerResource { uri, notes } => {
-                    let embedding = call.nested()?;
-                    let read = Box::pin(self.read_for_pack(&uri, pack_context, &embedding)).await;
+                    let reading = async { self.read_for_pack(&uri, pack_context, &call.nested()?).await };
                     let ResourceResult { contents, note, .. } =
-                        read.map_err(|error| reject_embedded_question(&uri, error))?;
+                        Box::pin(reading).await.map_err(|error| reject_embedded_question(&uri, error))?;
                     let embed = |resource| ResultBlock::Resource(EmbeddedBlock { resource, notes: notes.clone() });
                     blocks.extend(contents.into_iter().map(embed));
                     blocks.extend(note.map(ResultBlock::text));

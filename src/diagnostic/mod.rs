@@ -433,10 +433,14 @@ impl Report {
         self.diagnostics.sort_by_key(|diagnostic| {
             (diagnostic.span.is_none(), diagnostic.span, diagnostic.severity, diagnostic.code)
         });
-        let mut said = HashSet::new();
-        let diagnostics = self.diagnostics.iter();
-        let is_first: Vec<bool> =
-            diagnostics.map(|one| said.insert((one.span, one.code, one.message.as_str()))).collect();
+        // Most places have one.
+        let by_place = self.diagnostics.chunk_by(|one, next| one.span == next.span);
+        let is_first: Vec<bool> = by_place
+            .flat_map(|same_place| {
+                let mut said = HashSet::new();
+                same_place.iter().map(move |one| same_place.len() == 1 || said.insert((one.code, &*one.message)))
+            })
+            .collect();
         let mut is_first = is_first.into_iter();
         self.diagnostics.retain(|_| is_first.next().unwrap_or_default());
     }

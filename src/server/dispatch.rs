@@ -81,7 +81,10 @@ impl ConnectionHandler {
             recorder,
             end_note,
         };
-        let mut answer = AssertUnwindSafe(Box::pin(self.clone().answer(message, request))).catch_unwind();
+        let handler = self.clone();
+        // An `async fn` would hold the request twice.
+        let answering = Box::pin(async move { handler.answer(message, &request).await });
+        let mut answer = AssertUnwindSafe(answering).catch_unwind();
         // What the task that reads may still do does not matter to the request.
         match if begins_now { unconstrained(&mut answer).now_or_never() } else { None } {
             Some(answer) => finish(answer_or_panic_error(id_of_answer, answer)),
@@ -107,15 +110,15 @@ impl ConnectionHandler {
     }
 
     /// Answers a request without secrets, and counts the answer until it is delivered.
-    async fn answer(self: Arc<ConnectionHandler>, message: Box<ClientRequest>, request: McpRequest) -> OutgoingMessage {
-        let mut observed = self.observe(&message, &request);
+    async fn answer(&self, message: Box<ClientRequest>, request: &McpRequest) -> OutgoingMessage {
+        let mut observed = self.observe(&message, request);
         if let Some(observed) = &mut observed
             && !observed.may_begin().await
         {
             return OutgoingMessage::unavailable(request.id.clone(), &error::not_recorded());
         }
-        let outcome = match self.admit(&message, &request) {
-            Ok(()) => self.answer_method(message, &request).await,
+        let outcome = match self.admit(&message, request) {
+            Ok(()) => self.answer_method(message, request).await,
             Err(refused) => Err(refused),
         };
         let outcome = outcome.map_err(|error| match error.code {

@@ -24,6 +24,7 @@ use super::{
     version_keys::{self, Place},
 };
 
+/// Calls a tool. What is rare is in boxes of its own: every call holds this future.
 pub(crate) async fn call(
     server: &ConnectionHandler,
     params: CallToolRequestParams,
@@ -31,7 +32,7 @@ pub(crate) async fn call(
 ) -> Result<Bytes, ErrorData> {
     let catalog = &request.snapshot.catalog;
     if let Some(tool) = server.bridge_tool(&params.name, request) {
-        return bridge::call(server, tool, params, request).await;
+        return Box::pin(bridge::call(server, tool, params, request)).await;
     }
     let name = params.name.clone();
     let params = match tool_search::resolve(params, catalog, &request.access) {
@@ -59,7 +60,7 @@ pub(crate) async fn call(
             .check_tool_requirements(&name, &RequestClient::new(server, request, None))
             .map_err(error::refusal_error)?;
         let task_call = TaskCall { name: name.into_owned(), arguments, checkpoint: None, policy };
-        return tasks::start_task(server, task_call, request).await;
+        return Box::pin(tasks::start_task(server, task_call, request)).await;
     }
     let entry_call = EntryCall {
         target: CallTarget { method: "tools/call", name: &name, runs_actions },
@@ -76,7 +77,7 @@ pub(crate) async fn call(
         (Ok(CallOutcome::Detached(checkpoint, arguments)), Some(policy)) => {
             let checkpoint = Some(*checkpoint);
             let task_call = TaskCall { name: name.into_owned(), arguments, checkpoint, policy };
-            tasks::start_task(server, task_call, request).await
+            Box::pin(tasks::start_task(server, task_call, request)).await
         }
         (Ok(outcome), _) => outcome.into_result(|answer| respond(answer, &name, request)),
         (Err(error), _) => error_response(error, &name, request),

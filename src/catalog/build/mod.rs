@@ -195,6 +195,9 @@ impl CatalogBuilder {
         let mut entry_names = EntryNames::default();
         self.tests.clear();
         let steps = step_actions(pack);
+        let plain_count = plain_files.iter().map(|placed| placed.file.prompts.len()).sum();
+        self.prompts.reserve(plain_count);
+        self.prompt_locations.reserve(plain_count);
         let mut plain_files = plain_files.iter().peekable();
         for (number, file) in pack.entry_files.iter().enumerate() {
             while let Some(placed) = plain_files.next_if(|placed| placed.files_before <= number) {
@@ -316,8 +319,6 @@ impl CatalogBuilder {
         load_context: &mut LoadContext,
     ) {
         let PlacedFile { id, file, .. } = placed;
-        self.prompts.reserve(file.prompts.len());
-        self.prompt_locations.reserve(file.prompts.len());
         for (name, parts) in &file.prompts {
             entry_names.prompts.push(name.value.clone());
             let at = name.location.in_file(*id);

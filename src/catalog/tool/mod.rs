@@ -213,7 +213,7 @@ impl CompiledTool {
         }
         let began = Instant::now();
         let _permit = match &self.limit {
-            Some(limit) => Some(limit.admit(name, &call).await?),
+            Some(limit) => Some(Box::pin(limit.admit(name, &call)).await?),
             None => None,
         };
         if self.has_queue() {
