@@ -38,6 +38,9 @@ const BRACE_TAGS: &[TagRule] = &[
     ("# each|foreach PATH as ITEM", "write `{{#each PATH as |ITEM|}}…{{/each}}`"),
 ];
 
+/// How long a tag may be, so that the end of each is found at once or not at all.
+const MAX_TAG_BYTES: usize = 1024;
+
 /// A tag of another language.
 struct ForeignTag<'t> {
     range: Range<usize>,
@@ -96,10 +99,9 @@ impl Compiler<'_> {
 
     /// Warns of the first `{% … %}` or `{# … #}`.
     pub(super) fn warn_tag(&mut self, text: &Spanned<String>) {
-        let comments = text.match_indices("{# ").filter_map(|(start, _)| {
-            let inner = text.get(start + 2..)?.split_once(" #}")?.0;
-            Some((start..start + inner.len() + 5, format!("write `{{{{!--{inner} --}}}}`")))
-        });
+        let comments = tags(text, "{#", " #}").filter(|(_, inner)| inner.starts_with(' '));
+        let comments =
+            comments.map(|(start, inner)| (start..start + inner.len() + 5, format!("write `{{{{!--{inner} --}}}}`")));
         let tags = percent_tags(text).map(|tag| (tag.range, tag.help));
         let Some((range, help)) = tags.chain(comments).min_by_key(|(range, _)| range.start) else { return };
         let span = self.span_within(text.location, range.clone());
@@ -108,8 +110,7 @@ impl Compiler<'_> {
     }
 
     fn brace_tags<'t>(&self, text: &'t str) -> impl Iterator<Item = ForeignTag<'t>> {
-        text.match_indices("{{").filter_map(move |(start, _)| {
-            let inner = text.get(start + 2..)?.split_once("}}")?.0;
+        tags(text, "{{", "}}").filter_map(move |(start, inner)| {
             let words = words_of(inner.trim_matches(['-', '~', ' ']));
             let (names, help) = explain(BRACE_TAGS, &words).or_else(|| self.explain_section(&words))?;
             // What a tag of Go opens, `end` closes.
@@ -127,10 +128,18 @@ impl Compiler<'_> {
     }
 }
 
+/// What stands between these signs of two bytes, and where that begins. What is longer than a tag is text.
+fn tags<'t>(text: &'t str, open: &'static str, close: &'static str) -> impl Iterator<Item = (usize, &'t str)> {
+    text.match_indices(open).filter_map(move |(start, _)| {
+        let rest = text.get(start + open.len()..)?;
+        let limit = (0..=MAX_TAG_BYTES.min(rest.len())).rev().find(|end| rest.is_char_boundary(*end))?;
+        Some((start, rest.get(..limit)?.split_once(close)?.0))
+    })
+}
+
 /// The tags of a text in `{% … %}`.
 fn percent_tags(text: &str) -> impl Iterator<Item = ForeignTag<'_>> {
-    text.match_indices("{%").filter_map(|(start, _)| {
-        let inner = text.get(start + 2..)?.split_once("%}")?.0;
+    tags(text, "{%", "%}").filter_map(|(start, inner)| {
         let words: Vec<&str> = inner.trim_matches(['-', '+', ' ']).split_whitespace().collect();
         let first = words.first().filter(|first| is_identifier(first))?;
         let name = words.get(1).filter(|_| ["for", "set", "assign", "capture"].contains(first));

@@ -60,6 +60,9 @@ impl ShellVariableContext {
 /// The longest form that is looked for, in bytes.
 const MAX_FORM_BYTES: usize = 512;
 
+/// How many places of one form are looked at: for each the text before it is read.
+const MAX_PLACES: usize = 64;
+
 const LITERAL_HELP: &str = "this text goes to clients as it is written: write the value itself";
 
 /// A form in which another program names a value.
@@ -213,7 +216,7 @@ impl Compiler<'_> {
                 FormName::Template => "template ",
                 _ => "",
             };
-            for (range, name) in form.matches(text) {
+            for (range, name) in form.matches(text).take(MAX_PLACES) {
                 let Some(Meaning { help, fix }) = self.meaning(form, name, &range, &scanned) else { continue };
                 if may_be_code && (is_foreign || is_code(text, range.start)) {
                     continue;

@@ -247,8 +247,10 @@ fn is_host(host: &str) -> bool {
         (None, None) => (host, "0"),
     };
     let is_name = !name.is_empty()
+        && !name.ends_with('.')
         && name.chars().all(|character| character.is_ascii_alphanumeric() || "-._".contains(character));
-    host == "*" || is_name && port.parse::<u16>().is_ok()
+    let is_port = port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
+    host == "*" || is_name && is_port
 }
 
 /// A web page could then read the server by a host name of its own that points to this machine.

@@ -48,7 +48,8 @@ impl ManifestReload {
         }
         self.output.eprint_report(report);
         tracing::error!(target: "folio::reload", "not reloaded: keeping the last good version");
-        self.reported = ReportedWarnings::from_report(report);
+        // What it does not mention is not gone: a load with errors looks for less.
+        self.reported.0.extend(ReportedWarnings::from_report(report).0);
     }
 }
 
@@ -92,8 +93,8 @@ impl ReportedWarnings {
             }
         }
         if new_count > MAX_LOGGED_WARNINGS {
-            let more = new_count - MAX_LOGGED_WARNINGS;
-            tracing::warn!(target: "folio::manifest", "{more} more warnings: `folio check` lists all");
+            let more = diagnostic::count_noun(new_count - MAX_LOGGED_WARNINGS, "more warning");
+            tracing::warn!(target: "folio::manifest", "{more}: `folio check` lists all");
         }
     }
 }

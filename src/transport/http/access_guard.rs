@@ -70,7 +70,8 @@ impl AccessGuard {
     ) -> Result<Option<HeaderValue>, AccessDenial> {
         let headers = request.headers();
         // Where the target names a host, that is the one asked for.
-        let host = request.uri().authority().cloned().or(parse_host(request)?).ok_or(AccessDenial::Host)?;
+        let host = request.uri().authority().cloned().or(parse_host(request)?);
+        let host = host.filter(is_host_and_port).ok_or(AccessDenial::Host)?;
         if !self.is_known_host(&host, access) {
             return Err(AccessDenial::Host);
         }
@@ -102,7 +103,7 @@ impl AccessGuard {
     }
 
     fn is_known_host(&self, host: &Authority, access: &HttpAccess) -> bool {
-        let name = host.host().trim_end_matches('.');
+        let name = host.host().strip_suffix('.').unwrap_or(host.host());
         if self.allows_any_ip_host && name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok() {
             return true;
         }
@@ -137,6 +138,15 @@ fn parse_host(request: &Request) -> Result<Option<Authority>, AccessDenial> {
     };
     let host = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
     host.filter(|host| !host.as_str().contains('@')).map(Some).ok_or(AccessDenial::InvalidHost)
+}
+
+/// Whether it is no more than a host and a port: the type takes `[::1].example` and `localhost:x`, too.
+fn is_host_and_port(authority: &Authority) -> bool {
+    let after = authority.as_str().strip_prefix(authority.host());
+    after.is_some_and(|after| match after.strip_prefix(':') {
+        Some(port) => port.is_empty() || is_number(port) && authority.port_u16().is_some(),
+        None => after.is_empty(),
+    })
 }
 
 /// Whether a browser sends it for a page of another origin. Where that page's request must be readable to it the browser
@@ -186,11 +196,23 @@ mod tests {
         let guard = guard("127.0.0.1:8080");
         for host in [
             "localhost:8080", "127.0.0.1:8080", "[::1]:8080", "LOCALHOST", "desk.example", "desk.example:1",
-            "port.example:81",
+            "port.example:81", "localhost.", "localhost:",
         ] {
             assert_eq!(check(&guard, host, None), Ok(false), "{host}");
         }
-        for host in ["evil.example", "localhost.evil.example", "port.example:82", "10.0.0.1:8080"] {
+        for host in [
+            "evil.example",
+            "localhost.evil.example",
+            "port.example:82",
+            "10.0.0.1:8080",
+            "[::1].evil.example",
+            "[::1]x",
+            "localhost:evil.example",
+            "127.0.0.1:8080.evil.example",
+            "localhost..",
+            "localhost:99999",
+            "localhost:+80",
+        ] {
             assert_eq!(check(&guard, host, None), Err(AccessDenial::Host), "{host}");
         }
         for host in ["evil.example@127.0.0.1", "a b", ""] {

@@ -19,7 +19,7 @@ use super::{
     event_channel::{Event, EventPayload},
     event_stream::{self, StreamKind},
     http_server::HttpServer,
-    request_head::{is_sessionless, protocol_version},
+    request_head::{check_known_version, is_sessionless, protocol_version},
     response::{RefusedRequest, json_response, text_response},
     session::{HttpSession, SESSION_ID_HEADER},
 };
@@ -34,6 +34,7 @@ pub(super) async fn respond_to_batch(
     sender: &Sender,
 ) -> Result<Response, RefusedRequest> {
     block_if_large(bytes.len() as u64, || batch::parse_batch(bytes).map(drop)).map_err(RefusedRequest::bad_message)?;
+    check_known_version(protocol_version(headers))?;
     if is_sessionless(protocol_version(headers)) || !headers.contains_key(SESSION_ID_HEADER) {
         let message = "batches are only supported in sessions of version 2025-03-26; send each message on its own";
         return Err(RefusedRequest::bad_message(MessageError::invalid_request(None, message)));

@@ -33,7 +33,7 @@ use super::{
     health::answer_health_check,
     post,
     refusal::RequestHead,
-    request_head::{check_known_version, is_sessionless, protocol_version, refuse_body_type},
+    request_head::{check_known_version, check_version_header, is_sessionless, protocol_version, refuse_body_type},
     response::{RefusedRequest, add_cors_headers, denied_response, method_not_allowed, other_path, text_response},
     resumed_events,
     session::{HttpSession, SESSION_ID_HEADER},
@@ -278,6 +278,7 @@ async fn handle_mcp(
     sender: Sender,
 ) -> Result<Response, RefusedRequest> {
     let (parts, body) = request.into_parts();
+    check_version_header(&parts.headers)?;
     let accepted = Accepted::from_headers(&parts.headers);
     match parts.method {
         Method::POST if !accepted.json && !accepted.event_stream => {

@@ -42,6 +42,17 @@ pub(super) fn check_known_version(version: Option<&str>) -> Result<(), RefusedRe
     Err(RefusedRequest::text(StatusCode::BAD_REQUEST, message))
 }
 
+/// Refuses a head that names several versions, or one that is no text: it would count as none.
+pub(super) fn check_version_header(headers: &HeaderMap) -> Result<(), RefusedRequest> {
+    let mut versions = headers.get_all(PROTOCOL_VERSION_HEADER).iter();
+    let problem = match (versions.next().map(HeaderValue::to_str), versions.next()) {
+        (None | Some(Ok(_)), None) => return Ok(()),
+        (_, Some(_)) => "duplicate",
+        (Some(Err(_)), None) => "invalid",
+    };
+    Err(RefusedRequest::text(StatusCode::BAD_REQUEST, format!("Bad Request: {problem} MCP-Protocol-Version")))
+}
+
 /// The version that the head of a request names.
 pub(super) fn protocol_version(headers: &HeaderMap) -> Option<&str> {
     headers.get(PROTOCOL_VERSION_HEADER).and_then(|value| value.to_str().ok())
