@@ -42,15 +42,11 @@ pub(super) fn check_known_version(version: Option<&str>) -> Result<(), RefusedRe
     Err(RefusedRequest::text(StatusCode::BAD_REQUEST, message))
 }
 
-/// Refuses a head that names several versions, or one that is no text: it would count as none.
+/// Refuses a version that is no text: it would count as none. Of several the first counts, as in the official SDK.
 pub(super) fn check_version_header(headers: &HeaderMap) -> Result<(), RefusedRequest> {
-    let mut versions = headers.get_all(PROTOCOL_VERSION_HEADER).iter();
-    let problem = match (versions.next().map(HeaderValue::to_str), versions.next()) {
-        (None | Some(Ok(_)), None) => return Ok(()),
-        (_, Some(_)) => "duplicate",
-        (Some(Err(_)), None) => "invalid",
-    };
-    Err(RefusedRequest::text(StatusCode::BAD_REQUEST, format!("Bad Request: {problem} MCP-Protocol-Version")))
+    let is_text = headers.get(PROTOCOL_VERSION_HEADER).is_none_or(|version| version.to_str().is_ok());
+    let refusal = || RefusedRequest::text(StatusCode::BAD_REQUEST, "Bad Request: invalid MCP-Protocol-Version");
+    if is_text { Ok(()) } else { Err(refusal()) }
 }
 
 /// The version that the head of a request names.
