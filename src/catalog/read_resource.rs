@@ -89,6 +89,7 @@ impl Catalog {
                 RenderedBlock::Block(block) => blocks.push(block),
                 RenderedBlock::Link(link) => blocks.push(ResultBlock::ResourceLink(self.complete_link(*link, call))),
                 RenderedBlock::ServerResource { uri, notes } => {
+                    // In a box with its context: few blocks are embedded.
                     let reading = async { self.read_for_pack(&uri, pack_context, &call.nested()?).await };
                     let ResourceResult { contents, note, .. } =
                         Box::pin(reading).await.map_err(|error| reject_embedded_question(&uri, error))?;

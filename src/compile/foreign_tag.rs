@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::Compiler;
+use super::foreign_text::first_bytes;
 use crate::diagnostic::Code;
 use crate::template::{Shape, TemplateError, TemplateSpan, is_helper};
 use crate::value_types::is_identifier;
@@ -38,7 +39,7 @@ const BRACE_TAGS: &[TagRule] = &[
     ("# each|foreach PATH as ITEM", "write `{{#each PATH as |ITEM|}}…{{/each}}`"),
 ];
 
-/// How long a tag may be, so that the end of each is found at once or not at all.
+/// The longest tag that is looked for, in bytes: no text is searched to its end for each opening sign.
 const MAX_TAG_BYTES: usize = 1024;
 
 /// A tag of another language.
@@ -128,12 +129,11 @@ impl Compiler<'_> {
     }
 }
 
-/// What stands between these signs of two bytes, and where that begins. What is longer than a tag is text.
+/// What stands between these signs, and where the first of them is.
 fn tags<'t>(text: &'t str, open: &'static str, close: &'static str) -> impl Iterator<Item = (usize, &'t str)> {
     text.match_indices(open).filter_map(move |(start, _)| {
-        let rest = text.get(start + open.len()..)?;
-        let limit = (0..=MAX_TAG_BYTES.min(rest.len())).rev().find(|end| rest.is_char_boundary(*end))?;
-        Some((start, rest.get(..limit)?.split_once(close)?.0))
+        let rest = first_bytes(text.get(start + open.len()..)?, MAX_TAG_BYTES);
+        Some((start, rest.split_once(close)?.0))
     })
 }
 

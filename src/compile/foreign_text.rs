@@ -137,9 +137,7 @@ impl Form {
         let sign = self.open.bytes().next().filter(|sign| memchr(*sign, text.as_bytes()).is_some());
         let starts = sign.into_iter().flat_map(|_| text.match_indices(self.open));
         starts.filter_map(move |(start, _)| {
-            let inner = text.get(start + self.open.len()..)?;
-            let limit = (0..=MAX_FORM_BYTES.min(inner.len())).rev().find(|end| inner.is_char_boundary(*end))?;
-            let inner = inner.get(..limit)?;
+            let inner = first_bytes(text.get(start + self.open.len()..)?, MAX_FORM_BYTES);
             let length = match self.close {
                 "" => inner.len() - inner.trim_start_matches(is_word_char).len(),
                 close => inner.find(close)?,
@@ -342,6 +340,12 @@ fn dollar_tag(text: &str, range: &Range<usize>) -> Option<Range<usize>> {
 
 fn is_word_char(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
+}
+
+/// A text up to so many bytes, without a part of a character.
+pub(super) fn first_bytes(text: &str, max: usize) -> &str {
+    let end = (0..=max.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    end.and_then(|end| text.get(..end)).unwrap_or_default()
 }
 
 /// Whether a place is inside of backticks, where a text speaks of what it quotes.

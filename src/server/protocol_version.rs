@@ -32,7 +32,7 @@ pub(crate) fn stated_version(meta: &RequestMetaObject) -> Option<&str> {
     meta_text(meta, "io.modelcontextprotocol/protocolVersion")
 }
 
-/// A text in the metadata of a request. That has few keys: to compare them takes less than to hash the one.
+/// A text in the metadata of a request, which has so few keys that comparing them is cheaper than hashing one.
 pub(crate) fn meta_text<'a>(meta: &'a RequestMetaObject, key: &str) -> Option<&'a str> {
     meta.iter().find(|(name, _)| *name == key).and_then(|(_, value)| value.as_str())
 }

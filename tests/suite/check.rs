@@ -217,6 +217,21 @@ fn unknown_outcome_field_lists_known_fields() {
     assert!(ran.out.contains("available fields: `exit`, `json`, `stderr`, `stdout`"), "{}", ran.out);
 }
 
+#[test]
+fn texts_with_thousands_of_unexpanded_forms_are_warned_of_64_times() {
+    let prompt = |text: String| {
+        let manifest = format!(
+            "folio: 1\nserver: {{ name: t }}\nprompts: {{ p: {{ arguments: {{ a: {{}} }}, text: \"{text}\" }} }}\n"
+        );
+        let folder = TestFolder::with_manifest(&manifest);
+        run_folio(folder.path(), &["check", "--format", "lines"]).out
+    };
+    assert_eq!(prompt("${a} ".repeat(1000)).matches("is not expanded").count(), 64);
+    // What is as long as that is no tag.
+    assert!(prompt(format!("{{% if a {}%}}", "x".repeat(1000))).contains("is not expanded"));
+    assert!(!prompt(format!("{{% if a {}%}}", "x".repeat(1024))).contains("is not expanded"));
+}
+
 /// The time on a processor that a check of so many prompt files takes.
 fn check_of(files: usize) -> Duration {
     let folder = TestFolder::with_manifest("folio: 1\nserver: { name: s }\ninclude: [\"prompts/*.md\"]\n");

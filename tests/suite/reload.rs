@@ -409,11 +409,19 @@ fn many_warnings_are_counted_and_not_logged_each() {
         folder.write(&format!("prompts/p{number}.md"), "---\narguments: { unused: {} }\n---\ntext");
     }
     let server = folder.stdio();
-    server.log.wait_for_line(0, |line| line.contains("30 more warnings: `folio check` lists all"));
+    server.log.wait_for_line(0, |line| line.contains("30 more warnings: `folio check` lists them all"));
     assert_eq!(server.log.text().matches("argument `unused` is never used").count(), 100);
     let mark = server.log.line_count();
     folder.write("prompts/p7.md", "---\narguments: { unused: {}, other: {} }\n---\ntext");
     server.log.wait_for_reload(mark);
     server.log.wait_for_line(mark, |line| line.contains("argument `other` is never used"));
     assert!(!server.log.text().contains("1 more warning"), "what is known is not counted again");
+    let mark = server.log.line_count();
+    folder.write("prompts/p8.md", "---\narguments: [\n---\ntext");
+    server.log.wait_for_line(mark, |line| line.contains("not reloaded"));
+    let mark = server.log.line_count();
+    folder.write("prompts/p8.md", "---\narguments: { unused: {} }\n---\ntext");
+    server.log.wait_for_reload(mark);
+    let logged = server.log.lines();
+    assert!(!logged.iter().skip(mark).any(|line| line.contains("is never used")), "known before the broken save");
 }

@@ -813,6 +813,8 @@ fn unknown_version_header_is_refused_without_session() {
         let version = ("MCP-Protocol-Version", unknown);
         let response = server.http_client().post_bytes(&[version], initialize.as_bytes());
         assert_eq!((response.status, response.header("mcp-session-id")), (400, None), "{unknown}");
+        let batch = server.http_client().post_bytes(&[version], format!("[{initialize}]").as_bytes());
+        assert_eq!(batch.text(), format!("Bad Request: Unsupported MCP-Protocol-Version: {unknown}"));
         for method in ["GET", "DELETE"] {
             let response = server.http_client().send(method, &[version, ("Accept", "text/event-stream")], b"");
             assert_eq!(response.status, 400, "{method} {unknown}");

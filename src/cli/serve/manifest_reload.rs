@@ -53,7 +53,7 @@ impl ManifestReload {
     }
 }
 
-/// So many warnings of one load are logged.
+/// How many warnings of one load are logged at most.
 const MAX_LOGGED_WARNINGS: usize = 100;
 
 /// The warnings of the last load, so that each is logged once and not at every save.
@@ -94,7 +94,7 @@ impl ReportedWarnings {
         }
         if new_count > MAX_LOGGED_WARNINGS {
             let more = diagnostic::count_noun(new_count - MAX_LOGGED_WARNINGS, "more warning");
-            tracing::warn!(target: "folio::manifest", "{more}: `folio check` lists all");
+            tracing::warn!(target: "folio::manifest", "{more}: `folio check` lists them all");
         }
     }
 }

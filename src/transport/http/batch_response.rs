@@ -34,8 +34,9 @@ pub(super) async fn respond_to_batch(
     sender: &Sender,
 ) -> Result<Response, RefusedRequest> {
     block_if_large(bytes.len() as u64, || batch::parse_batch(bytes).map(drop)).map_err(RefusedRequest::bad_message)?;
-    check_known_version(protocol_version(headers))?;
-    if is_sessionless(protocol_version(headers)) || !headers.contains_key(SESSION_ID_HEADER) {
+    let version = protocol_version(headers);
+    check_known_version(version)?;
+    if is_sessionless(version) || !headers.contains_key(SESSION_ID_HEADER) {
         let message = "batches are only supported in sessions of version 2025-03-26; send each message on its own";
         return Err(RefusedRequest::bad_message(MessageError::invalid_request(None, message)));
     }

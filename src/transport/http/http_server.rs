@@ -195,7 +195,7 @@ pub(super) async fn handle_request(
         connection.request_arrived();
     }
     let path = request.uri().path();
-    // By what the listener for operators goes by: both say the same at the same time.
+    // The `admin` listener goes by the same flag, so that both say the same.
     let is_stopping = http_server.shared_server.health().is_draining();
     let health = answer_health_check(request.method(), path, is_stopping);
     if let Some(health) = health.filter(|_| path != http_server.path) {
