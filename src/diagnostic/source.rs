@@ -1,5 +1,6 @@
 //! The files that were read, and spans in them with their lines and columns.
 
+use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -54,45 +55,78 @@ pub struct Position {
     pub column: u32,
 }
 
-/// The text of one file that was read.
-#[derive(Debug, Clone)]
+/// One file that was read.
+#[derive(Debug)]
 pub struct SourceFile {
     path: PathBuf,
+    /// Where the text is read again, if it is not kept.
+    disk_path: Option<PathBuf>,
+    content: OnceLock<Content>,
+    digest: OnceLock<u64>,
+}
+
+/// The text of a file, and where its lines are.
+#[derive(Debug)]
+struct Content {
     text: Arc<str>,
     lines: Vec<u32>,
     /// How many characters begin before each block of the text.
     chars_before_blocks: Vec<usize>,
-    digest: OnceLock<u64>,
 }
 
 /// The size of a block in bytes: no column is counted from further away, however long its line is.
 const BLOCK_BYTES: usize = 4 << 10;
 
 impl SourceFile {
+    fn new(path: PathBuf, text: Arc<str>) -> SourceFile {
+        SourceFile { path, disk_path: None, content: OnceLock::from(Content::new(text)), digest: OnceLock::new() }
+    }
+
+    /// The same file without its text, which is read again from `disk_path` if anybody asks for it. `None` if it has no
+    /// text now.
+    pub fn without_text(&self, disk_path: &Path) -> Option<SourceFile> {
+        self.content.get()?;
+        let (path, disk_path) = (self.path.clone(), Some(disk_path.to_owned()));
+        Some(SourceFile { path, disk_path, content: OnceLock::new(), digest: OnceLock::from(self.digest()) })
+    }
+
     /// The path, as it is shown to people.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
+    /// The text. A file that does not keep it has none if it has changed on the disk, as the next load reads it.
     pub fn text(&self) -> &Arc<str> {
-        &self.text
+        &self.content().text
+    }
+
+    fn content(&self) -> &Content {
+        self.content.get_or_init(|| Content::new(self.read_again().unwrap_or_default().into()))
+    }
+
+    fn read_again(&self) -> Option<String> {
+        let bytes = fs::read(self.disk_path.as_ref()?).ok()?;
+        let text = std::str::from_utf8(bytes_without_byte_order_mark(&bytes)).ok()?;
+        (self.digest.get() == Some(&self.digest_of(text))).then(|| text.to_owned())
     }
 
     /// A digest of its path and its text, of this process: later loads that share the file need not make it again.
     pub fn digest(&self) -> u64 {
-        *self.digest.get_or_init(|| {
-            let mut hasher = DefaultHasher::new();
-            (self.path.as_os_str(), &self.text).hash(&mut hasher);
-            hasher.finish()
-        })
+        *self.digest.get_or_init(|| self.digest_of(self.text()))
+    }
+
+    fn digest_of(&self, text: &str) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.path.as_os_str(), text).hash(&mut hasher);
+        hasher.finish()
     }
 
     /// The line and column of a byte offset, moved back to the start of its character and to the end of the text.
     pub fn position(&self, offset: u32) -> Position {
         let offset = self.floor_char_boundary(offset as usize);
-        let line = self.lines.partition_point(|&start| start as usize <= offset).max(1);
+        let line = self.content().lines.partition_point(|&start| start as usize <= offset).max(1);
         let start = self.line_range(line).start;
-        let column = match self.text.as_bytes().get(start..offset) {
+        let column = match self.text().as_bytes().get(start..offset) {
             Some(before) if before.len() <= BLOCK_BYTES => count_characters(before),
             _ => self.chars_before(offset).saturating_sub(self.chars_before(start)),
         };
@@ -103,14 +137,14 @@ impl SourceFile {
 
     fn chars_before(&self, offset: usize) -> usize {
         let block = offset / BLOCK_BYTES;
-        let rest = self.text.as_bytes().get(block * BLOCK_BYTES..offset).unwrap_or_default();
-        self.chars_before_blocks.get(block).copied().unwrap_or_default() + count_characters(rest)
+        let rest = self.text().as_bytes().get(block * BLOCK_BYTES..offset).unwrap_or_default();
+        self.content().chars_before_blocks.get(block).copied().unwrap_or_default() + count_characters(rest)
     }
 
     /// The start of the character at `offset`; the end of the text for an offset past it.
     pub(super) fn floor_char_boundary(&self, offset: usize) -> usize {
-        let mut offset = offset.min(self.text.len());
-        while !self.text.is_char_boundary(offset) {
+        let mut offset = offset.min(self.text().len());
+        while !self.text().is_char_boundary(offset) {
             offset -= 1;
         }
         offset
@@ -119,13 +153,28 @@ impl SourceFile {
     /// The bytes of a line, counted from 1: without its line break, and without a byte order mark. A line that does
     /// not exist is empty, at the end.
     pub(super) fn line_range(&self, line: usize) -> Range<usize> {
-        let start_of = |index: usize| self.lines.get(index).map(|&start| start as usize);
-        let start = start_of(line.saturating_sub(1)).unwrap_or(self.text.len());
-        let end = start_of(line).unwrap_or(self.text.len());
-        let text = self.text.get(start..end).unwrap_or_default();
+        let Content { text: whole, lines, .. } = self.content();
+        let start_of = |index: usize| lines.get(index).map(|&start| start as usize);
+        let start = start_of(line.saturating_sub(1)).unwrap_or(whole.len());
+        let end = start_of(line).unwrap_or(whole.len());
+        let text = whole.get(start..end).unwrap_or_default();
         let broken = text.strip_suffix('\n').map_or(text, |text| text.strip_suffix('\r').unwrap_or(text));
         let mark = if start == 0 && broken.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
         start + mark..start + broken.len()
+    }
+}
+
+impl Content {
+    fn new(text: Arc<str>) -> Content {
+        let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
+        let lines = std::iter::once(0).chain(breaks).filter_map(|at| u32::try_from(at).ok()).collect();
+        let blocks = text.as_bytes().chunks(BLOCK_BYTES).map(count_characters);
+        let ends = blocks.scan(0, |sum, count| {
+            *sum += count;
+            Some(*sum)
+        });
+        let chars_before_blocks = std::iter::once(0).chain(ends).collect();
+        Content { text, lines, chars_before_blocks }
     }
 }
 
@@ -152,31 +201,14 @@ impl SourceMap {
 
     /// Adds a text under the path that messages show.
     pub fn add(&mut self, path: impl Into<PathBuf>, text: impl Into<Arc<str>>) -> FileId {
-        let text = text.into();
-        let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
-        let lines = std::iter::once(0).chain(breaks).filter_map(|at| u32::try_from(at).ok()).collect();
-        let blocks = text.as_bytes().chunks(BLOCK_BYTES).map(count_characters);
-        let ends = blocks.scan(0, |sum, count| {
-            *sum += count;
-            Some(*sum)
-        });
-        let chars_before_blocks = std::iter::once(0).chain(ends).collect();
-        self.share(Arc::new(SourceFile {
-            path: path.into(),
-            text,
-            lines,
-            chars_before_blocks,
-            digest: OnceLock::new(),
-        }))
+        self.share(Arc::new(SourceFile::new(path.into(), text.into())))
     }
 
     /// Shows other text for a file, of the same length and with the same lines.
     pub fn replace_text(&mut self, file: FileId, text: impl Into<Arc<str>>) {
-        let Some(path) = self.get(file).map(|known| known.path.clone()) else { return };
-        self.add(path, text);
-        let at = (file.0 - self.first) as usize;
-        if let (Some(new), Some(known)) = (self.files.pop(), self.files.get_mut(at)) {
-            *known = new;
+        let known = file.0.checked_sub(self.first).and_then(|at| self.files.get_mut(at as usize));
+        if let Some(known) = known {
+            *known = Arc::new(SourceFile::new(known.path.clone(), text.into()));
         }
     }
 
@@ -223,7 +255,7 @@ impl SourceMap {
     /// The text that a span covers.
     pub fn text_of(&self, span: Span) -> &str {
         self.get(span.file)
-            .and_then(|source| source.text.get(span.start as usize..span.end as usize))
+            .and_then(|source| source.text().get(span.start as usize..span.end as usize))
             .unwrap_or_default()
     }
 }

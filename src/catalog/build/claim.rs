@@ -17,7 +17,7 @@ use crate::yaml::{Location, Spanned};
 
 use super::{CatalogBuilder, PackBuild};
 
-impl CatalogBuilder {
+impl CatalogBuilder<'_> {
     /// Warns of a resource with the name of another, which a list does not tell apart.
     pub(super) fn warn_of_equal_names(
         &mut self,

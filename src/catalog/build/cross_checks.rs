@@ -15,7 +15,7 @@ use super::completion_checks::{ResourceLookup, check_sources};
 
 use super::{CatalogBuilder, EntryNames, PackNode};
 
-impl CatalogBuilder {
+impl CatalogBuilder<'_> {
     /// Checks completions from resources.
     pub(super) fn check_completions(&self, routes: &Routes, load_context: &mut LoadContext) {
         let served = ResourceLookup { resources: &self.resources, routes };
@@ -41,7 +41,8 @@ impl CatalogBuilder {
             Route::Skill(_) => None,
         };
         let uris: Vec<String> = lists.resources.iter().map(|resource| resource.uri.clone()).collect();
-        for (number, references) in self.references.iter().enumerate() {
+        let naming = self.references.iter().enumerate().filter(|(_, references)| !references.names_nothing());
+        for (number, references) in naming {
             let in_reach = |pack: usize| number == 0 || pack == number;
             let declared = self.declared_uris.iter().filter(|declared| in_reach(declared.pack));
             let templates: Vec<&UriTemplate> = declared.map(|declared| &declared.template).collect();
@@ -65,7 +66,7 @@ impl CatalogBuilder {
     }
 
     /// The names that entries of a pack can call: its own, and those of imported packs.
-    fn reachable_names(&self, number: usize) -> EntryNames {
+    fn reachable_names(&self, number: usize) -> EntryNames<String> {
         let mut reach = EntryNames::default();
         let importer = |pack: &usize| self.pack_nodes.get(*pack).and_then(|pack| pack.importer);
         let is_imported = |inner: usize| std::iter::successors(Some(inner), importer).any(|pack| pack == number);
@@ -75,7 +76,7 @@ impl CatalogBuilder {
             else {
                 continue;
             };
-            let name = |name: &String| {
+            let name = |name: &&str| {
                 let qualified = inner.pack_context.prefix.qualify(name);
                 pack_context.prefix.strip(&qualified).map(str::to_owned)
             };

@@ -32,7 +32,7 @@ struct Needs {
     is_private: bool,
 }
 
-impl CatalogBuilder {
+impl CatalogBuilder<'_> {
     /// Adds to each entry what those need that it uses.
     pub(super) fn add_step_needs(&mut self, routes: &Routes) {
         if !self.depends_on_callers(routes) {

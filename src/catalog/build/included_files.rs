@@ -46,6 +46,17 @@ impl ReadFiles {
         if self.by_path.is_empty() { others } else { self }
     }
 
+    /// Drops the texts that no later load searches. What is reported of an unchanged file reads its text again.
+    pub fn drop_texts(&mut self) {
+        for (path, file) in &mut self.by_path {
+            let ReadFile::Plain(file) = file else { continue };
+            let Some(file) = Arc::get_mut(file).filter(|file| !file.is_searched) else { continue };
+            if let Some(without_text) = file.source.without_text(path) {
+                file.source = Arc::new(without_text);
+            }
+        }
+    }
+
     /// Whether a later load may take this file from here.
     #[cfg(test)]
     pub(in crate::catalog) fn takes(&self, path: &str) -> bool {
@@ -67,6 +78,8 @@ pub(super) struct PlainFile {
     /// The id that it had when it was read.
     file: FileId,
     source: Arc<SourceFile>,
+    /// Whether each load looks for names of its pack in the text.
+    is_searched: bool,
     /// Each with its name in the pack.
     pub(super) prompts: Vec<(Spanned<String>, Arc<PromptParts>)>,
     /// What their compilation reports.
@@ -199,6 +212,8 @@ struct FileReader<'a> {
     names: ScopeShape,
     /// The texts of the partials.
     partials: Vec<&'a str>,
+    /// Whether the pack has variables or partials, which every text may use.
+    has_searched_names: bool,
 }
 
 impl<'a> FileReader<'a> {
@@ -213,6 +228,7 @@ impl<'a> FileReader<'a> {
             pack_digest: pack_digest(loaded, sources),
             names: pack_names(pack),
             partials: partials.collect(),
+            has_searched_names: !loaded.manifest.env.is_empty() || !pack.partials.is_empty(),
         }
     }
 
@@ -287,7 +303,8 @@ impl<'a> FileReader<'a> {
         let unused = unused_names::of_plain_prompts(file, &source, &self.partials);
         load_context.report.extend(diagnostics.clone());
         let (stamp, file) = (file.stamp, file.file);
-        Some(PlainFile { stamp, pack_digest: self.pack_digest, file, source, prompts, diagnostics, unused })
+        let (pack_digest, is_searched) = (self.pack_digest, self.has_searched_names);
+        Some(PlainFile { stamp, pack_digest, file, source, is_searched, prompts, diagnostics, unused })
     }
 }
 

@@ -136,7 +136,7 @@ fn build_redactor(packs: &[LoadedPack], report: &Report) -> Redactor {
 }
 
 #[derive(Default)]
-struct CatalogBuilder {
+struct CatalogBuilder<'a> {
     tools: IndexMap<String, CompiledTool>,
     prompts: IndexMap<String, CompiledPrompt>,
     resources: Vec<CompiledResource>,
@@ -148,7 +148,7 @@ struct CatalogBuilder {
     /// The first location of each URI.
     uris: IndexMap<String, Location>,
     /// Names of all entries, with errors or without grants too.
-    names_by_pack: Vec<EntryNames>,
+    names_by_pack: Vec<EntryNames<&'a str>>,
     /// The URIs of all declared resources, with errors or without grants too.
     declared_uris: Vec<DeclaredUri>,
     /// Finds the secrets of all packs.
@@ -181,14 +181,14 @@ struct PackNode {
 
 /// The names that the entries of one pack have inside it.
 #[derive(Default)]
-struct EntryNames {
-    tools: Vec<String>,
-    prompts: Vec<String>,
-    resources: Vec<String>,
+struct EntryNames<N> {
+    tools: Vec<N>,
+    prompts: Vec<N>,
+    resources: Vec<N>,
 }
 
-impl CatalogBuilder {
-    fn add_pack(&mut self, pack: &LoadedPack, plain_files: &[PlacedFile], load_context: &mut LoadContext) {
+impl<'a> CatalogBuilder<'a> {
+    fn add_pack(&mut self, pack: &'a LoadedPack, plain_files: &'a [PlacedFile], load_context: &mut LoadContext) {
         let pack_context =
             PackContext::new(pack, self.names_by_pack.is_empty(), &load_context.report.sources, &self.secrets);
         let mut references = ReferenceCollector::default();
@@ -203,9 +203,9 @@ impl CatalogBuilder {
             while let Some(placed) = plain_files.next_if(|placed| placed.files_before <= number) {
                 self.add_plain_file(placed, &pack_context, &mut entry_names, load_context);
             }
-            entry_names.prompts.extend(file.entries.prompts.keys().map(|name| name.value.clone()));
-            entry_names.tools.extend(file.entries.tools.keys().map(|name| name.value.clone()));
-            entry_names.resources.extend(file.entries.resources.keys().map(|name| name.value.clone()));
+            entry_names.prompts.extend(file.entries.prompts.keys().map(|name| name.as_str()));
+            entry_names.tools.extend(file.entries.tools.keys().map(|name| name.as_str()));
+            entry_names.resources.extend(file.entries.resources.keys().map(|name| name.as_str()));
             let uris = file.entries.resources.values().filter_map(|resource| resource.uri.as_ref());
             let pack_number = self.names_by_pack.len();
             self.declared_uris.extend(uris.filter_map(|uri| {
@@ -217,7 +217,7 @@ impl CatalogBuilder {
         }
         plain_files.for_each(|placed| self.add_plain_file(placed, &pack_context, &mut entry_names, load_context));
         let mut compiler = Compiler::new(load_context, &pack.pack, std::path::Path::new(""));
-        entry_names.prompts.extend(pack.imported_prompts.iter().map(|prompt| prompt.name.clone()));
+        entry_names.prompts.extend(pack.imported_prompts.iter().map(|prompt| prompt.name.as_str()));
         let mut pack_build =
             PackBuild { pack, pack_context: &pack_context, references: &mut references, steps: &steps };
         let links = self.skills.add_imported_pack(pack, &pack_context, &mut compiler);
@@ -313,14 +313,14 @@ impl CatalogBuilder {
     /// Adds a file whose prompts are compiled already.
     fn add_plain_file(
         &mut self,
-        placed: &PlacedFile,
+        placed: &'a PlacedFile,
         pack_context: &Arc<PackContext>,
-        entry_names: &mut EntryNames,
+        entry_names: &mut EntryNames<&'a str>,
         load_context: &mut LoadContext,
     ) {
         let PlacedFile { id, file, .. } = placed;
         for (name, parts) in &file.prompts {
-            entry_names.prompts.push(name.value.clone());
+            entry_names.prompts.push(name);
             let at = name.location.in_file(*id);
             if claim_name(&parts.listing.name, at, &mut self.prompt_locations, load_context) {
                 self.insert_prompt(parts.clone(), pack_context);
@@ -432,13 +432,13 @@ impl CatalogBuilder {
     }
 
     /// What limits of clients are about.
-    fn linted_server<'a>(
-        &'a self,
-        info: &'a ServerInfo,
-        lists: &'a Lists,
-        visible_tools: &'a [ToolListing],
-        packs: &'a [LoadedPack],
-    ) -> LintedServer<'a> {
+    fn linted_server<'s>(
+        &'s self,
+        info: &'s ServerInfo,
+        lists: &'s Lists,
+        visible_tools: &'s [ToolListing],
+        packs: &'s [LoadedPack],
+    ) -> LintedServer<'s> {
         LintedServer {
             info,
             lists,

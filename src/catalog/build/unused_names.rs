@@ -19,14 +19,45 @@ use crate::yaml::{Location, Spanned};
 #[derive(Debug, Clone)]
 pub(in crate::catalog) struct UnusedName {
     span: Span,
-    message: String,
-    help: String,
+    kind: NameKind,
+    name: String,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum NameKind {
+    Argument,
+    Variable,
+    /// A variable that a script mentions, which does not get it.
+    VariableOfScript,
+    Step,
+    Partial,
 }
 
 impl UnusedName {
     /// The same in a file with another id.
     pub(in crate::catalog) fn in_file(self, file: FileId) -> UnusedName {
         UnusedName { span: Span { file, ..self.span }, ..self }
+    }
+
+    /// What is wrong, and how to mend it.
+    fn message_and_help(&self) -> (String, String) {
+        let name = &self.name;
+        let help = match self.kind {
+            NameKind::Argument => format!("use it as `{{{{{name}}}}}`, or remove it"),
+            NameKind::Variable => format!("use it as `{{{{env.{name}}}}}`, or remove it"),
+            NameKind::VariableOfScript => format!(
+                "a script gets only the variables in its `env`: write `env: {{ {name}: \"{{{{env.{name}}}}}\" }}` beside it"
+            ),
+            NameKind::Step => format!("use it as `{{{{steps.{name}}}}}`, or remove the `id`"),
+            NameKind::Partial => format!("use it as `{{{{> {name}}}}}`, or remove it"),
+        };
+        let subject = match self.kind {
+            NameKind::Argument => "argument",
+            NameKind::Variable | NameKind::VariableOfScript => "variable",
+            NameKind::Step => "the outcome of step",
+            NameKind::Partial => "partial",
+        };
+        (format!("{subject} `{name}` is never used"), help)
     }
 }
 
@@ -60,8 +91,9 @@ pub(in crate::catalog) fn warn(packs: &[LoadedPack], mut unused: Vec<UnusedName>
         };
         pack.entry_files.iter().for_each(|file| entries(file, &shared, &mut unused));
     }
-    for UnusedName { span, message, help } in unused {
-        load_context.warning(Code::Unused, span, message).help(help);
+    for name in unused {
+        let (message, help) = name.message_and_help();
+        load_context.warning(Code::Unused, name.span, message).help(help);
     }
 }
 
@@ -89,15 +121,8 @@ fn variables(pack: &LoadedPack, sources: &SourceMap, unused: &mut Vec<UnusedName
         if is_used {
             continue;
         }
-        let help = match is_in_script {
-            true => format!(
-                "a script gets only the variables in its `env`: write `env: {{ {0}: \"{{{{env.{0}}}}}\" }}` beside it",
-                name.value
-            ),
-            false => format!("use it as `{{{{env.{}}}}}`, or remove it", name.value),
-        };
-        let message = format!("variable `{}` is never used", name.value);
-        unused.push(UnusedName { span: declared, message, help });
+        let kind = if is_in_script { NameKind::VariableOfScript } else { NameKind::Variable };
+        unused.push(UnusedName { span: declared, kind, name: name.value.clone() });
     }
 }
 
@@ -129,9 +154,7 @@ fn partials(pack: &LoadedPack, sources: &SourceMap, unused: &mut Vec<UnusedName>
             })
         };
         if !sources.iter().any(|source| calls(source.text())) {
-            let message = format!("partial `{name}` is never used");
-            let help = format!("use it as `{{{{> {name}}}}}`, or remove it");
-            unused.push(UnusedName { span: Span::start_of(*file), message, help });
+            unused.push(UnusedName { span: Span::start_of(*file), kind: NameKind::Partial, name: name.clone() });
         }
     }
 }
@@ -222,9 +245,8 @@ impl EntryText<'_> {
                 if MAY_USE_ANY_ARGUMENT.iter().any(|part| self.text.contains(part)) {
                     return;
                 }
-                let message = format!("argument `{}` is never used", name.value);
-                let help = format!("use it as `{{{{{}}}}}`, or remove it", name.value);
-                unused.push(UnusedName { span: name.location.span(), message, help });
+                let (span, kind) = (name.location.span(), NameKind::Argument);
+                unused.push(UnusedName { span, kind, name: name.value.clone() });
             }
         }
     }
@@ -256,10 +278,8 @@ impl EntryText<'_> {
             if self.is_in_partials(name) {
                 continue;
             }
-            let message = format!("the outcome of step `{name}` is never used");
             let span = Span::new(self.file, self.start + at, self.start + at + name.len());
-            let help = format!("use it as `{{{{steps.{name}}}}}`, or remove the `id`");
-            unused.push(UnusedName { span, message, help });
+            unused.push(UnusedName { span, kind: NameKind::Step, name: name.to_string() });
         }
     }
 }

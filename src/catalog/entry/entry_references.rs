@@ -77,6 +77,16 @@ pub(in crate::catalog) struct ReferenceCollector {
 }
 
 impl ReferenceCollector {
+    /// Whether no entry of the pack names another.
+    pub(in crate::catalog) fn names_nothing(&self) -> bool {
+        let ReferenceCollector { uris, links, notified, references, runs, calls_in_loops, calls, entries_that_ask: _ } =
+            self;
+        [uris, links, notified].iter().all(|uris| uris.is_empty())
+            && [references, calls_in_loops].iter().all(|named| named.is_empty())
+            && runs.is_empty()
+            && calls.is_empty()
+    }
+
     /// Notes what the run of an entry names.
     pub(in crate::catalog) fn record_run(&mut self, from: EntryId, run: Option<&Spanned<Run>>) {
         if run.is_some_and(|run| run.asks()) {

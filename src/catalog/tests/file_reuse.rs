@@ -10,18 +10,19 @@ use proptest::prelude::*;
 use super::reuse::{describe, shared};
 use crate::catalog::{BuildOutcome, ReadFiles, build, read_packs};
 use crate::compile::FileBuffers;
-use crate::diagnostic::render_lines;
+use crate::diagnostic::{TerminalStyle, render_lines, render_text};
 use crate::load::{CommandOutputs, EnvSource, ManifestLocation, load, load_manifests};
 
 const NAMES: [&str; 4] = ["entries/a.md", "entries/b.md", "entries/c.yaml", "entries/sub/d.md"];
 
 /// Texts, most of one length, good and bad, as front matter, as a fragment of prompts or tools, or as neither.
-const TEXTS: [&str; 5] = [
+const TEXTS: [&str; 6] = [
     "---\ntitle: one\n---\nhi",
     "---\ntitle: two\n---\nhi",
     "---\ntitel: two\n---\nhi",
     "{ prompts: { x: hi }}",
     "tools: { t: { description: d, result: { text: t } } }",
+    "---\n# Nothing uses it.\narguments: { unused: {} }\n---\nhi",
 ];
 
 #[derive(Debug, Clone)]
@@ -87,6 +88,7 @@ impl Reloads {
         let loaded = load_manifests(&self.place, &environment, &outputs, &FileBuffers::default());
         let mut built = build(read_packs(loaded, &self.files));
         self.files = std::mem::take(&mut built.files);
+        self.files.drop_texts();
         built
     }
 
@@ -155,4 +157,26 @@ fn files_that_are_the_same_keep_their_prompts() {
         assert_eq!(shared(&before.0, &after.0), expected, "{name}");
         before = after;
     }
+}
+
+#[test]
+fn warning_of_an_unchanged_file_shows_its_text() {
+    let temporary = tempfile::tempdir().unwrap();
+    let root = temporary.path();
+    fs::create_dir(root.join("entries")).unwrap();
+    fs::write(root.join("folio.yaml"), "{ folio: 1, server: { name: s }, include: [entries/**] }").unwrap();
+    fs::write(root.join(NAMES[0]), TEXTS[5]).unwrap();
+    let mut reloads = Reloads::of(root);
+    reloads.next_until_taken();
+    let unchanged = render_text(&reloads.next().report, TerminalStyle::default());
+    assert!(unchanged.contains("entries/a.md:3:14"), "{unchanged}");
+    assert!(unchanged.contains("3 | arguments: { unused: {} }"), "{unchanged}");
+
+    // Changed since, it shows no text that it does not have.
+    reloads.next();
+    let built = reloads.next();
+    fs::write(root.join(NAMES[0]), TEXTS[5].replace("unused", "another")).unwrap();
+    let changed = render_text(&built.report, TerminalStyle::default());
+    assert!(changed.contains("argument `unused` is never used"), "{changed}");
+    assert!(!changed.contains("another"), "{changed}");
 }

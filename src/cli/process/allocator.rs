@@ -1,4 +1,4 @@
-//! Tunes malloc to return large blocks to the system.
+//! Tunes malloc to return to the system what is not used.
 
 /// The size from which malloc maps blocks separately.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -16,3 +16,15 @@ pub(crate) fn set_mmap_threshold() {
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(crate) fn set_mmap_threshold() {}
+
+/// Returns what is free between other blocks, as after a load. Takes some milliseconds where that is much.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[allow(unsafe_code, reason = "malloc_trim is a C function, and touches no memory of ours")]
+pub(crate) fn return_free_memory() {
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(crate) fn return_free_memory() {}

@@ -110,6 +110,9 @@ impl ReloadSource for ManifestReload {
         loaded.load_context.outdated = outdated.clone();
         let mut built = build(read_packs(loaded, &earlier));
         self.files = std::mem::take(&mut built.files).or_if_empty(earlier);
+        if self.dev.is_none() {
+            self.files.drop_texts();
+        }
         self.output.set_redactor(built.redactor.clone());
         let is_broken = built.catalog.is_none() || outdated.is_outdated();
         let watch = built.dependencies.to_watch(&mut self.last_dependencies, is_broken);

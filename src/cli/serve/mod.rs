@@ -26,7 +26,9 @@ use tokio_util::sync::CancellationToken;
 use crate::catalog::{AcceptError, BuildOutcome, Catalog, HttpServingMode, HttpSettings, ServingMode, SettingsAtStart};
 use crate::cli::check::warn_of_gaps;
 use crate::cli::manifest::{VariableCommands, build_loaded, environment, load_fingerprint};
-use crate::cli::process::{fail_writes_beyond_limit, new_world, stop_on_signals, stop_with_terminal};
+use crate::cli::process::{
+    fail_writes_beyond_limit, new_world, return_free_memory, set_mmap_threshold, stop_on_signals, stop_with_terminal,
+};
 use crate::cli::run_tests::TestSource;
 use crate::cli::{Exit, Output};
 use crate::compile::FileBuffers;
@@ -62,7 +64,7 @@ pub(super) fn run(arguments: &ServeArgs, output: &Output) -> anyhow::Result<Exit
 /// Serves a manifest to clients; with `dev` to its author too.
 fn run_with(arguments: &ServeArgs, dev: Option<Arc<DevSession>>, output: &Output) -> anyhow::Result<Exit> {
     forbid_ptrace();
-    crate::cli::process::set_mmap_threshold();
+    set_mmap_threshold();
     let location = ManifestLocation::resolve(&arguments.path)?;
     let runtime = build_runtime(arguments)?;
     let world = Arc::new(new_world());
@@ -192,6 +194,8 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
         dev::serve_dev_page(dev, &shared_server, stop.clone()).await?;
     }
     let watching = (!arguments.no_watch).then(|| start_watch(invocation, server, shared_server.clone(), stop.clone()));
+    // What only the load needed is dropped by now.
+    return_free_memory();
     match bound {
         Some(bound) => {
             eprint_addresses(&bound, dev.is_none(), output);
@@ -283,11 +287,15 @@ fn start_watch(
 ) -> WatchHandle {
     let Invocation { arguments, dev, output } = invocation;
     let serving_mode = reload_serving_mode(arguments, &server);
-    let LoadedServer { origin, built, reported, started_at, .. } = server;
+    let LoadedServer { origin, mut built, reported, started_at, .. } = server;
     // What a broken manifest is served as is not what was loaded.
     let served = Some(shared_server.catalog()).filter(|_| !built.report.has_errors());
+    let last_fingerprint = Some(load_fingerprint(&built.report, served.as_deref()));
+    if dev.is_none() {
+        built.files.drop_texts();
+    }
     let reload = ManifestReload {
-        last_fingerprint: Some(load_fingerprint(&built.report, served.as_deref())),
+        last_fingerprint,
         origin,
         serving_mode,
         shared_server,
