@@ -30,16 +30,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
-use tokio_util::sync::CancellationToken;
 
 use crate::action::{CallContext, ListKind, McpClient, RunPlan};
-use crate::budget::Reservation;
 use crate::diagnostic::{nearest, truncate};
 use crate::identity::{AccessControl, CallerSecrets};
 use crate::redact::Redactor;
-use crate::store::Store;
 use crate::template::{Template, UriSlot};
-use crate::world::{RedactingWorld, TracePropagation, World};
+use crate::world::TracePropagation;
 
 use access::ensure_visible;
 use inputs::Inputs;
@@ -282,20 +279,6 @@ impl Catalog {
     /// Whether a tool may run as a task.
     pub fn has_tasks(&self) -> bool {
         self.tools.values().any(|tool| tool.task.is_some())
-    }
-
-    /// The context of a call by a client that `cancel` ends, whose actions happen in `world`: what these read is redacted
-    /// before anything sees it.
-    pub fn call_context(
-        &self,
-        cancel: CancellationToken,
-        world: &Arc<dyn World>,
-        memory: Arc<Reservation>,
-        store: &Arc<dyn Store>,
-    ) -> CallContext {
-        let world = RedactingWorld::wrap(&self.redactor, world);
-        let call = CallContext::new(cancel, world, memory, store.clone());
-        CallContext { access: self.settings.access.clone(), ..call }
     }
 
     /// Calls a tool. Invalid arguments and failures are results for the model to read.

@@ -29,8 +29,8 @@ use crate::files::Folder;
 use crate::load::{EnvSource, ManifestLocation, load};
 use crate::store::{MemoryStore, Store};
 use crate::world::{
-    CapturedBytes, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, RealWorld, RequestBody, ResponseSource,
-    World, WorldError,
+    CapturedBytes, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, RealWorld, RedactingWorld, RequestBody,
+    ResponseSource, World, WorldError,
 };
 
 /// A server in a folder of its own.
@@ -84,7 +84,7 @@ impl CatalogFixture {
     }
 
     fn call_context(&self) -> CallContext {
-        self.catalog.call_context(CancellationToken::new(), &self.world, Arc::default(), &self.store)
+        call_context(&self.catalog, &self.world, &self.store)
     }
 
     fn call(&self, tool: &str, arguments: Value) -> ToolResult {
@@ -124,6 +124,13 @@ impl CatalogFixture {
             CompletionRequest { target: of, argument: argument.to_owned(), value: typed.to_owned(), context };
         block_on(self.catalog.complete(&completion, &self.call_context())).unwrap().values
     }
+}
+
+/// A call by whoever the manifest lets in.
+fn call_context(catalog: &Catalog, world: &Arc<dyn World>, store: &Arc<dyn Store>) -> CallContext {
+    let world = RedactingWorld::wrap(catalog.redactor(), world);
+    let call = CallContext::new(CancellationToken::new(), world, Arc::default(), store.clone());
+    CallContext { access: catalog.settings.access.clone(), ..call }
 }
 
 fn texts(answer: &ToolResult) -> String {

@@ -9,6 +9,7 @@ use crate::action::CallContext;
 use crate::budget::Reservation;
 use crate::catalog::result::refusal::{Refusal, RefusalKind};
 use crate::identity::AccessControl;
+use crate::world::RedactingWorld;
 
 use super::{SharedServer, completion};
 
@@ -28,7 +29,8 @@ impl SharedServer {
             return Ok(());
         }
         let catalog = self.catalog();
-        let call = catalog.call_context(CancellationToken::new(), &self.world(), reservation.clone(), self.store());
+        let world = RedactingWorld::wrap(catalog.redactor(), &self.world());
+        let call = CallContext::new(CancellationToken::new(), world, reservation.clone(), self.store().clone());
         let call = CallContext { access: access.clone(), ..call };
         let checked = match request {
             R::CallToolRequest(message) => {

@@ -10,6 +10,7 @@ use rmcp::model::{
 };
 use tokio::task::coop::unconstrained;
 
+use crate::catalog::Catalog;
 use crate::spec_version::SpecVersion;
 
 use super::{
@@ -44,10 +45,10 @@ impl ConnectionHandler {
         if incoming.cancel.is_cancelled() {
             return;
         }
-        let begins_now = self.begins_now(&incoming);
+        let snapshot = self.shared_server.snapshot();
+        let begins_now = begins_now(&incoming, &snapshot.catalog);
         let IncomingRequest { id, request: mut message, reservation, cancel, access, source, secrets } = incoming;
         let meta = message.extensions_mut().remove::<RequestMetaObject>().unwrap_or_default();
-        let snapshot = self.shared_server.snapshot();
         let newest = stated_version(&meta).is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
         let (version, capabilities) = match self.session.negotiated() {
             _ if newest => (SpecVersion::NEWEST, Some(snapshot.capabilities)),
@@ -89,23 +90,6 @@ impl ConnectionHandler {
         match if begins_now { unconstrained(&mut answer).now_or_never() } else { None } {
             Some(answer) => finish(answer_or_panic_error(id_of_answer, answer)),
             None => drop(tokio::spawn(async move { finish(answer_or_panic_error(id_of_answer, answer.await)) })),
-        }
-    }
-
-    /// Whether a request runs nothing that may block, or must not be overtaken.
-    fn begins_now(&self, incoming: &IncomingRequest) -> bool {
-        use ClientRequest as R;
-        let is_small = incoming.reservation.bytes() <= SMALL_MESSAGE_BYTES;
-        let catalog = self.shared_server.catalog();
-        match &*incoming.request {
-            R::CallToolRequest(call) => {
-                let tool = catalog.called_tool(&call.params.name, call.params.arguments.as_ref());
-                is_small && (!catalog.tool_runs_actions(tool) || catalog.tool_limits_calls(tool))
-            }
-            R::GetPromptRequest(get) => is_small && !catalog.prompt_runs_actions(&get.params.name),
-            R::ReadResourceRequest(read) => is_small && catalog.resource_is_in_memory(&read.params.uri),
-            R::CompleteRequest(_) => false,
-            _ => true,
         }
     }
 
@@ -226,6 +210,22 @@ impl ConnectionHandler {
             ClientNotification::RootsListChangedNotification(_) => self.session.roots().forget(),
             _ => {}
         }
+    }
+}
+
+/// Whether a request runs nothing that may block, or must not be overtaken.
+fn begins_now(incoming: &IncomingRequest, catalog: &Catalog) -> bool {
+    use ClientRequest as R;
+    let is_small = incoming.reservation.bytes() <= SMALL_MESSAGE_BYTES;
+    match &*incoming.request {
+        R::CallToolRequest(call) => {
+            let tool = catalog.called_tool(&call.params.name, call.params.arguments.as_ref());
+            is_small && (!catalog.tool_runs_actions(tool) || catalog.tool_limits_calls(tool))
+        }
+        R::GetPromptRequest(get) => is_small && !catalog.prompt_runs_actions(&get.params.name),
+        R::ReadResourceRequest(read) => is_small && catalog.resource_is_in_memory(&read.params.uri),
+        R::CompleteRequest(_) => false,
+        _ => true,
     }
 }
 

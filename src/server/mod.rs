@@ -144,22 +144,15 @@ impl ConnectionHandler {
         tokio::time::sleep(STOP_GRACE).await;
     }
 
-    /// The context of a call that `cancel` ends, without its client.
+    /// The context of a call that `cancel` ends, without its client. What its actions read is redacted before anything
+    /// sees it.
     fn call_context(&self, request: &McpRequest, cancel: &CancellationToken) -> CallContext {
-        let served = &request.snapshot;
-        let world = log_actions(&request.redactor, self.shared_server.world());
-        let world = match request.secrets.is_empty() {
-            true => world,
-            false => RedactingWorld::wrap(&request.redactor, &world),
-        };
-        let call = served.catalog.call_context(
-            cancel.clone(),
-            &world,
-            request.reservation.clone(),
-            self.shared_server.store(),
-        );
-        let trace = request.trace.clone();
-        let call = CallContext { access: request.access.clone(), secrets: request.secrets.clone(), trace, ..call };
+        let world =
+            RedactingWorld::wrap(&request.redactor, &log_actions(&request.redactor, self.shared_server.world()));
+        let (memory, store) = (request.reservation.clone(), self.shared_server.store().clone());
+        let call = CallContext::new(cancel.clone(), world, memory, store);
+        let (access, secrets, trace) = (request.access.clone(), request.secrets.clone(), request.trace.clone());
+        let call = CallContext { access, secrets, trace, ..call };
         match &request.recorder {
             Some(recorder) => recorder.record(call),
             None => call,

@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
-use super::{StubWorld, block_on, environment};
+use super::{StubWorld, block_on, call_context, environment};
 use crate::catalog::{BuildOutcome, Catalog, ReadFiles, UnacceptedCatalog, build, read_packs};
 use crate::compile::{FileBuffers, LoadDependencies};
 use crate::diagnostic::render_lines;
@@ -147,7 +146,7 @@ pub(super) fn describe(built: &BuildOutcome) -> String {
     {
         let world: Arc<dyn World> = StubWorld::new(200, "text/plain", "fine");
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-        let context = catalog.call_context(CancellationToken::new(), &world, Arc::default(), &store);
+        let context = call_context(catalog, &world, &store);
         let answer = block_on(catalog.get_prompt(&prompt.name, arguments.as_object().cloned(), &context));
         let _ = match answer {
             Ok(answer) => writeln!(text, "{}: {}", prompt.name, json!(answer.messages)),
