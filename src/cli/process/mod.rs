@@ -12,7 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::world::RealWorld;
 
-pub(crate) use allocator::{return_free_memory, set_mmap_threshold};
+pub(crate) use allocator::{return_free_memory, tune_allocator};
 pub(crate) use file_size_limit::fail_writes_beyond_limit;
 pub(crate) use folio_path::{folio_path, is_same_file};
 pub(crate) use stop_signals::{stop_on_signals, stop_with_terminal};

@@ -27,7 +27,7 @@ use crate::catalog::{AcceptError, BuildOutcome, Catalog, HttpServingMode, HttpSe
 use crate::cli::check::warn_of_gaps;
 use crate::cli::manifest::{VariableCommands, build_loaded, environment, load_fingerprint};
 use crate::cli::process::{
-    fail_writes_beyond_limit, new_world, return_free_memory, set_mmap_threshold, stop_on_signals, stop_with_terminal,
+    fail_writes_beyond_limit, new_world, return_free_memory, stop_on_signals, stop_with_terminal, tune_allocator,
 };
 use crate::cli::run_tests::TestSource;
 use crate::cli::{Exit, Output};
@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &ServeArgs, output: &Output) -> anyhow::Result<Exit
 /// Serves a manifest to clients; with `dev` to its author too.
 fn run_with(arguments: &ServeArgs, dev: Option<Arc<DevSession>>, output: &Output) -> anyhow::Result<Exit> {
     forbid_ptrace();
-    set_mmap_threshold();
+    tune_allocator();
     let location = ManifestLocation::resolve(&arguments.path)?;
     let runtime = build_runtime(arguments)?;
     let world = Arc::new(new_world());
