@@ -1,6 +1,6 @@
 //! The files that were read, and spans in them with their lines and columns.
 
-use std::fs;
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -56,13 +56,20 @@ pub struct Position {
 }
 
 /// One file that was read.
-#[derive(Debug)]
 pub struct SourceFile {
     path: PathBuf,
-    /// Where the text is read again, if it is not kept.
-    disk_path: Option<PathBuf>,
+    /// Reads the file again, if its text is not kept.
+    read_again: Option<ReadAgain>,
     content: OnceLock<Content>,
     digest: OnceLock<u64>,
+}
+
+type ReadAgain = Box<dyn Fn() -> Option<Vec<u8>> + Send + Sync>;
+
+impl fmt::Debug for SourceFile {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("SourceFile").field("path", &self.path).finish_non_exhaustive()
+    }
 }
 
 /// The text of a file, and where its lines are.
@@ -79,15 +86,15 @@ const BLOCK_BYTES: usize = 4 << 10;
 
 impl SourceFile {
     fn new(path: PathBuf, text: Arc<str>) -> SourceFile {
-        SourceFile { path, disk_path: None, content: OnceLock::from(Content::new(text)), digest: OnceLock::new() }
+        SourceFile { path, read_again: None, content: OnceLock::from(Content::new(text)), digest: OnceLock::new() }
     }
 
-    /// The same file without its text, which is read again from `disk_path` if anybody asks for it. `None` if it has no
-    /// text now.
-    pub fn without_text(&self, disk_path: &Path) -> Option<SourceFile> {
+    /// The same file without its text: it is read again if anybody asks for it. `None` if it has no text now.
+    pub fn without_text(&self, read_again: impl Fn() -> Option<Vec<u8>> + Send + Sync + 'static) -> Option<SourceFile> {
         self.content.get()?;
-        let (path, disk_path) = (self.path.clone(), Some(disk_path.to_owned()));
-        Some(SourceFile { path, disk_path, content: OnceLock::new(), digest: OnceLock::from(self.digest()) })
+        let read_again: Option<ReadAgain> = Some(Box::new(read_again));
+        let (path, digest) = (self.path.clone(), OnceLock::from(self.digest()));
+        Some(SourceFile { path, read_again, content: OnceLock::new(), digest })
     }
 
     /// The path, as it is shown to people.
@@ -95,17 +102,18 @@ impl SourceFile {
         &self.path
     }
 
-    /// The text. A file that does not keep it has none if it has changed on the disk, as the next load reads it.
+    /// The text. A file that does not keep it has none if it has changed since, as the next load reads it.
     pub fn text(&self) -> &Arc<str> {
         &self.content().text
     }
 
     fn content(&self) -> &Content {
-        self.content.get_or_init(|| Content::new(self.read_again().unwrap_or_default().into()))
+        self.content.get_or_init(|| Content::new(self.same_text().unwrap_or_default().into()))
     }
 
-    fn read_again(&self) -> Option<String> {
-        let bytes = fs::read(self.disk_path.as_ref()?).ok()?;
+    /// The text, if it is still the same.
+    fn same_text(&self) -> Option<String> {
+        let bytes = self.read_again.as_ref()?()?;
         let text = std::str::from_utf8(bytes_without_byte_order_mark(&bytes)).ok()?;
         (self.digest.get() == Some(&self.digest_of(text))).then(|| text.to_owned())
     }

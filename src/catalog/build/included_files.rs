@@ -15,10 +15,10 @@ use crate::catalog::build::unused_names::{self, UnusedName};
 use crate::catalog::entry::pack_names;
 use crate::catalog::listing::entry_name::check_entry_name;
 use crate::catalog::prompt::PromptParts;
-use crate::compile::{ALLOW_COMMENT, ArgumentScope, Compiler, LoadContext, NamePrefix, Pack};
+use crate::compile::{ALLOW_COMMENT, ArgumentScope, Compiler, LoadContext, MAX_FILE_BYTES, NamePrefix, Pack};
 use crate::diagnostic::{Diagnostic, FileId, Reporting, SourceFile, SourceMap};
 use crate::digest::Digest;
-use crate::files::FileStamp;
+use crate::files::{FileStamp, Folder};
 use crate::load::{EntryFile, LoadedPack, LoadedPacks, MatchedFile, read_included, warn_of_secrets};
 use crate::manifest::{Argument, Fragment, Prompt};
 use crate::template::ScopeShape;
@@ -51,9 +51,9 @@ impl ReadFiles {
         for (path, file) in &mut self.by_path {
             let ReadFile::Plain(file) = file else { continue };
             let Some(file) = Arc::get_mut(file).filter(|file| !file.is_searched) else { continue };
-            if let Some(without_text) = file.source.without_text(path) {
-                file.source = Arc::new(without_text);
-            }
+            let path = path.clone();
+            let without_text = file.source.without_text(move || Folder::read_anywhere(&path, MAX_FILE_BYTES).ok());
+            file.source = without_text.map_or_else(|| file.source.clone(), Arc::new);
         }
     }
 
