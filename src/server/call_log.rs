@@ -36,18 +36,6 @@ pub(crate) struct CallTarget<'a> {
     pub(crate) runs_actions: bool,
 }
 
-impl CallTarget<'_> {
-    /// The call as on the command line: `call list-issues`.
-    fn command(&self) -> String {
-        let verb = match self.method {
-            "tools/call" => "call",
-            "prompts/get" => "get",
-            _ => "read",
-        };
-        format!("{verb} {}", truncate(self.name, MAX_NAME_CHARS))
-    }
-}
-
 /// A call that is logged when it ends; if it is dropped before, as cancelled.
 pub(crate) struct CallLog<'a> {
     target: CallTarget<'a>,
@@ -75,7 +63,7 @@ impl SentBy {
     pub(crate) fn new(request: &McpRequest) -> SentBy {
         let label = |client: ClientName| {
             let label = format!("{} {}", client.name, client.version);
-            truncate(label.trim(), MAX_CLIENT_CHARS).into_owned()
+            truncate(request.redactor.redact_text(label.trim()).as_ref(), MAX_CLIENT_CHARS).into_owned()
         };
         let RequestSource { session, address, .. } = request.source.clone();
         SentBy { client: request.client_name().map(label), session, address }
@@ -143,15 +131,25 @@ impl<'a> CallLog<'a> {
     }
 
     /// What is called, without secrets: its client names it.
-    fn command(&self) -> String {
-        self.sender.redactor().redact_text(&self.target.command()).into_owned()
+    fn name(&self) -> String {
+        // A secret is found before the text is cut.
+        truncate(&self.sender.redactor().redact_text(self.target.name), MAX_NAME_CHARS).into_owned()
+    }
+
+    /// The call as on the command line: `call list-issues`.
+    fn command(&self, name: &str) -> String {
+        let verb = match self.target.method {
+            "tools/call" => "call",
+            "prompts/get" => "get",
+            _ => "read",
+        };
+        format!("{verb} {name}")
     }
 
     fn write_arguments(&self, arguments: Option<&Object>) {
         let json = arguments.and_then(|arguments| serde_json::to_string(arguments).ok());
-        // A secret is found before the text is cut.
         let redacted = self.sender.redactor().redact_text(json.as_deref().unwrap_or("{}")).into_owned();
-        let (call, arguments) = (self.command(), truncate(&redacted, MAX_ARGUMENTS_CHARS));
+        let (call, arguments) = (self.command(&self.name()), truncate(&redacted, MAX_ARGUMENTS_CHARS));
         tracing::debug!(target: "folio::call", "{call} with {arguments}");
     }
 
@@ -191,8 +189,8 @@ impl<'a> CallLog<'a> {
         let CallEnd { outcome, reason } = end;
         let reason = reason.as_deref();
         let suffix = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        let message = format!("{}: {outcome}, {elapsed_ms} ms{suffix}", self.command());
-        let (method, name) = (self.target.method, &*truncate(self.target.name, MAX_NAME_CHARS));
+        let (method, name) = (self.target.method, &*self.name());
+        let message = format!("{}: {outcome}, {elapsed_ms} ms{suffix}", self.command(name));
         let SentBy { client, session, address } = self.sender.sent_by();
         let (client, session) = (client.as_deref(), session.as_deref());
         let address = address.map(|address| address.to_string());

@@ -83,6 +83,31 @@ fn declared_headers_reach_requests_and_no_output() {
 }
 
 #[test]
+fn header_that_a_request_repeats_is_in_no_member_of_the_log() {
+    let folder = TestFolder::with_manifest(&HEADERS_MANIFEST.replace("URL", "http://127.0.0.1:9"));
+    let server = folder.serve_command().flag("--log-format=json").http();
+    // The second is cut within the secret.
+    for name in [KEY.to_owned(), format!("{}{KEY}", "x".repeat(246))] {
+        let mut meta = sessionless_meta();
+        meta["io.modelcontextprotocol/clientInfo"] = json!({ "name": KEY, "version": "1" });
+        let params = json!({ "name": name, "_meta": meta });
+        let headers = [
+            ("MCP-Protocol-Version", SESSIONLESS_VERSION),
+            ("Mcp-Method", "tools/call"),
+            ("Mcp-Name", &*name),
+            ("X-Desk-Key", KEY),
+        ];
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        let mark = server.log.line_count();
+        server.http_client().post(&headers, &message);
+        let line = server.log.wait_for_line(mark, |line| line.contains("folio::call"));
+        let line: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!((&line["name"], &line["client"]), (&json!(name.replace(KEY, "[secret]")), &json!("[secret] 1")));
+        assert!(line["message"].as_str().unwrap().contains("[secret]: failed"), "{line}");
+    }
+}
+
+#[test]
 fn headers_belong_to_each_request_of_a_session() {
     let upstream = Upstream::start(echo);
     let folder = TestFolder::with_manifest(&HEADERS_MANIFEST.replace("URL", &upstream.url()));

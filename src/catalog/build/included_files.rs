@@ -37,6 +37,8 @@ pub struct ReadPacks {
 #[derive(Default)]
 pub struct ReadFiles {
     by_path: HashMap<PathBuf, ReadFile>,
+    /// Whether a pack has variables or partials, which every load looks for in all texts.
+    searches_texts: bool,
 }
 
 impl ReadFiles {
@@ -48,13 +50,26 @@ impl ReadFiles {
 
     /// Drops the texts that no later load searches. What is reported of an unchanged file reads its text again.
     pub fn drop_texts(&mut self) {
+        if self.searches_texts {
+            return;
+        }
         for (path, file) in &mut self.by_path {
             let ReadFile::Plain(file) = file else { continue };
-            let Some(file) = Arc::get_mut(file).filter(|file| !file.is_searched) else { continue };
+            let Some(file) = Arc::get_mut(file) else { continue };
             let path = path.clone();
             let without_text = file.source.without_text(move || Folder::read_anywhere(&path, MAX_FILE_BYTES).ok());
             file.source = without_text.map_or_else(|| file.source.clone(), Arc::new);
         }
+    }
+
+    /// Whether it has the text of this file.
+    #[cfg(test)]
+    pub(in crate::catalog) fn keeps_text(&self, path: &str) -> bool {
+        let has_text = |file: &ReadFile| match file {
+            ReadFile::Plain(file) => file.source.without_text(|| None).is_some(),
+            ReadFile::Parsed(_) => true,
+        };
+        self.by_path.iter().any(|(known, file)| known.ends_with(path) && has_text(file))
     }
 
     /// Whether a later load may take this file from here.
@@ -78,8 +93,6 @@ pub(super) struct PlainFile {
     /// The id that it had when it was read.
     file: FileId,
     source: Arc<SourceFile>,
-    /// Whether each load looks for names of its pack in the text.
-    is_searched: bool,
     /// Each with its name in the pack.
     pub(super) prompts: Vec<(Spanned<String>, Arc<PromptParts>)>,
     /// What their compilation reports.
@@ -116,7 +129,8 @@ impl From<LoadedPacks> for ReadPacks {
 /// Reads the included files of packs that are not read yet, or takes them from an earlier load.
 pub fn read_packs(mut loaded: LoadedPacks, earlier: &ReadFiles) -> ReadPacks {
     let LoadedPacks { load_context, packs, .. } = &mut loaded;
-    let mut files = ReadFiles::default();
+    let searches_texts = packs.iter().any(|pack| !pack.manifest.env.is_empty() || !pack.pack.partials.is_empty());
+    let mut files = ReadFiles { searches_texts, ..ReadFiles::default() };
     let plain_files = packs.iter_mut().map(|pack| read_pack(pack, earlier, &mut files, load_context)).collect();
     ReadPacks { loaded, plain_files, files }
 }
@@ -212,8 +226,6 @@ struct FileReader<'a> {
     names: ScopeShape,
     /// The texts of the partials.
     partials: Vec<&'a str>,
-    /// Whether the pack has variables or partials, which every text may use.
-    has_searched_names: bool,
 }
 
 impl<'a> FileReader<'a> {
@@ -228,7 +240,6 @@ impl<'a> FileReader<'a> {
             pack_digest: pack_digest(loaded, sources),
             names: pack_names(pack),
             partials: partials.collect(),
-            has_searched_names: !loaded.manifest.env.is_empty() || !pack.partials.is_empty(),
         }
     }
 
@@ -303,8 +314,7 @@ impl<'a> FileReader<'a> {
         let unused = unused_names::of_plain_prompts(file, &source, &self.partials);
         load_context.report.extend(diagnostics.clone());
         let (stamp, file) = (file.stamp, file.file);
-        let (pack_digest, is_searched) = (self.pack_digest, self.has_searched_names);
-        Some(PlainFile { stamp, pack_digest, file, source, is_searched, prompts, diagnostics, unused })
+        Some(PlainFile { stamp, pack_digest: self.pack_digest, file, source, prompts, diagnostics, unused })
     }
 }
 

@@ -191,3 +191,19 @@ fn warning_of_an_unchanged_file_shows_its_text() {
         assert!(!changed.contains("another"), "{changed}");
     }
 }
+
+#[test]
+fn texts_are_kept_where_every_load_searches_them() {
+    let temporary = tempfile::tempdir().unwrap();
+    let root = temporary.path();
+    fs::create_dir(root.join("entries")).unwrap();
+    fs::write(root.join(NAMES[0]), TEXTS[5]).unwrap();
+    for (env, is_kept) in [("", false), ("env: { CITY: { default: Oslo } },", true), ("", false)] {
+        let manifest = format!("{{ folio: 1, server: {{ name: s }}, {env} include: [entries/**] }}");
+        fs::write(root.join("folio.yaml"), manifest).unwrap();
+        let mut reloads = Reloads::of(root);
+        reloads.next_until_taken();
+        reloads.next();
+        assert_eq!(reloads.files.keeps_text(NAMES[0]), is_kept, "{env}");
+    }
+}
