@@ -85,7 +85,13 @@ impl Schema {
 
     /// The top-level properties.
     pub fn properties(&self) -> &Map<String, Value> {
-        self.json().get("properties").and_then(Value::as_object).unwrap_or(&EMPTY)
+        keyword(self.json(), "properties").and_then(Value::as_object).unwrap_or(&EMPTY)
+    }
+
+    /// Whether the top-level property `name` says of itself that it is a string.
+    pub fn is_string_property(&self, name: &str) -> bool {
+        let own = self.property(name).and_then(Value::as_object);
+        own.and_then(|own| keyword(own, "type")).is_some_and(|declared| declared == "string")
     }
 
     /// Whether a value without this property is invalid.
@@ -203,6 +209,11 @@ impl std::fmt::Debug for Schema {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Schema").field("json", &describe::describe_value(self.root())).finish_non_exhaustive()
     }
+}
+
+/// The value of a keyword. A schema has so few that to compare them is cheaper than to look one up.
+fn keyword<'v>(schema: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
+    schema.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
 }
 
 /// Whether a value is valid.

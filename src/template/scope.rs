@@ -82,6 +82,9 @@ struct CallerValue {
     value: OnceLock<Value>,
 }
 
+/// Of how many arguments to compare the names is cheaper than to look one up.
+const MAX_COMPARED_NAMES: usize = 8;
+
 /// The values in scope of one rendering. Arguments are `NAME` and `arguments.NAME`.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
@@ -311,8 +314,16 @@ impl Scope {
                 }
                 let of_loop = || self.index.as_ref().filter(|_| name == "index");
                 let of_completion = || self.typed_text.as_ref().filter(|_| name == "typed");
-                of_response.or_else(of_loop).or_else(of_completion).or_else(|| self.arguments.get(name))
+                of_response.or_else(of_loop).or_else(of_completion).or_else(|| self.argument(name))
             }
+        }
+    }
+
+    fn argument(&self, name: &str) -> Option<&Value> {
+        let arguments = self.arguments.as_object()?;
+        match arguments.len() {
+            0..=MAX_COMPARED_NAMES => arguments.iter().find(|(known, _)| *known == name).map(|(_, value)| value),
+            _ => arguments.get(name),
         }
     }
 

@@ -371,14 +371,6 @@ impl Inputs {
         self.allows_additional || self.declares(name)
     }
 
-    fn is_string(&self, name: &str) -> bool {
-        self.schema
-            .properties()
-            .get(name)
-            .and_then(|property| property.get("type"))
-            .is_some_and(|kind| kind == "string")
-    }
-
     fn declares(&self, name: &str) -> bool {
         self.schema.properties().contains_key(name)
     }
@@ -404,7 +396,9 @@ impl Inputs {
         values.retain(|name, value| {
             let coerced = match value {
                 Value::Null => None,
-                Value::String(text) if text.is_empty() || !self.is_string(name) => self.coerce(name, text),
+                Value::String(text) if text.is_empty() || !self.schema.is_string_property(name) => {
+                    self.coerce(name, text)
+                }
                 _ => return true,
             };
             coerced.map(|coerced| *value = coerced).is_some()
