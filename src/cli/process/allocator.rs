@@ -10,7 +10,7 @@ const MMAP_THRESHOLD_BYTES: i32 = 256 * 1024;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const TOP_PAD_BYTES: i32 = 1024 * 1024;
 
-/// To be called before there are threads.
+/// Sets these two. To be called before there are threads.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[allow(unsafe_code, reason = "mallopt is a C function, and touches no memory of ours")]
 pub(crate) fn tune_allocator() {
