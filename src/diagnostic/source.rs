@@ -89,7 +89,8 @@ impl SourceFile {
         SourceFile { path, read_again: None, content: OnceLock::from(Content::new(text)), digest: OnceLock::new() }
     }
 
-    /// The same file without its text: it is read again if anybody asks for it. `None` if it has no text now.
+    /// The same file without its text: if anybody asks for it, `read_again` returns the bytes of the file. `None` if it
+    /// has no text now.
     pub fn without_text(&self, read_again: impl Fn() -> Option<Vec<u8>> + Send + Sync + 'static) -> Option<SourceFile> {
         self.content.get()?;
         let read_again: Option<ReadAgain> = Some(Box::new(read_again));

@@ -63,7 +63,7 @@ impl SentBy {
     pub(crate) fn new(request: &McpRequest) -> SentBy {
         let label = |client: ClientName| {
             let label = format!("{} {}", client.name, client.version);
-            truncate(request.redactor.redact_text(label.trim()).as_ref(), MAX_CLIENT_CHARS).into_owned()
+            truncate(&request.redactor.redact_text(label.trim()), MAX_CLIENT_CHARS).into_owned()
         };
         let RequestSource { session, address, .. } = request.source.clone();
         SentBy { client: request.client_name().map(label), session, address }

@@ -40,6 +40,14 @@ pub(super) struct ManifestReload {
 }
 
 impl ManifestReload {
+    /// Keeps the files of a load for the next one: with their texts for the page of `folio dev`, which shows them.
+    pub(super) fn keep_files(&mut self, files: ReadFiles) {
+        self.files = files;
+        if self.dev.is_none() {
+            self.files.drop_texts();
+        }
+    }
+
     /// Reports why the served catalog stays.
     fn report_rejection(&mut self, built: &BuildOutcome) {
         let report = &built.report;
@@ -109,10 +117,7 @@ impl ReloadSource for ManifestReload {
         let mut loaded = Handle::current().block_on(commands.load(location, environment, requested));
         loaded.load_context.outdated = outdated.clone();
         let mut built = build(read_packs(loaded, &earlier));
-        self.files = std::mem::take(&mut built.files).or_if_empty(earlier);
-        if self.dev.is_none() {
-            self.files.drop_texts();
-        }
+        self.keep_files(std::mem::take(&mut built.files).or_if_empty(earlier));
         self.output.set_redactor(built.redactor.clone());
         let is_broken = built.catalog.is_none() || outdated.is_outdated();
         let watch = built.dependencies.to_watch(&mut self.last_dependencies, is_broken);

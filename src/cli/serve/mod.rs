@@ -23,7 +23,9 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::catalog::{AcceptError, BuildOutcome, Catalog, HttpServingMode, HttpSettings, ServingMode, SettingsAtStart};
+use crate::catalog::{
+    AcceptError, BuildOutcome, Catalog, HttpServingMode, HttpSettings, ReadFiles, ServingMode, SettingsAtStart,
+};
 use crate::cli::check::warn_of_gaps;
 use crate::cli::manifest::{VariableCommands, build_loaded, environment, load_fingerprint};
 use crate::cli::process::{
@@ -287,24 +289,21 @@ fn start_watch(
 ) -> WatchHandle {
     let Invocation { arguments, dev, output } = invocation;
     let serving_mode = reload_serving_mode(arguments, &server);
-    let LoadedServer { origin, mut built, reported, started_at, .. } = server;
+    let LoadedServer { origin, built, reported, started_at, .. } = server;
     // What a broken manifest is served as is not what was loaded.
     let served = Some(shared_server.catalog()).filter(|_| !built.report.has_errors());
-    let last_fingerprint = Some(load_fingerprint(&built.report, served.as_deref()));
-    if dev.is_none() {
-        built.files.drop_texts();
-    }
-    let reload = ManifestReload {
-        last_fingerprint,
+    let mut reload = ManifestReload {
+        last_fingerprint: Some(load_fingerprint(&built.report, served.as_deref())),
         origin,
         serving_mode,
         shared_server,
         output: Output::clone(output),
         last_dependencies: built.dependencies.clone(),
-        files: built.files,
+        files: ReadFiles::default(),
         reported,
         dev: dev.clone(),
     };
+    reload.keep_files(built.files);
     let first = InitialLoad { started_at, watch: built.dependencies };
     let options = reload::WatchOptions {
         poll_interval: arguments.poll,
