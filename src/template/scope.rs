@@ -384,6 +384,16 @@ mod tests {
     }
 
     #[test]
+    fn each_argument_is_found_however_many_there_are() {
+        for count in [1, MAX_COMPARED_NAMES, MAX_COMPARED_NAMES + 1, 40] {
+            let names = || (0..count).map(|number| format!("a{number}"));
+            let scope = Scope::new(names().map(|name| (name.clone(), json!(name))).collect(), Arc::default());
+            assert!(names().all(|name| scope.get(&path(&name)) == Some(&json!(name))), "{count}");
+            assert_eq!(scope.get(&path("b")), None, "{count}");
+        }
+    }
+
+    #[test]
     fn headers_of_the_caller_are_found_by_their_whole_path_alone() {
         let secrets = Arc::new(CallerSecrets { headers: json!({ "x-key": "k-4711" }), token: None });
         let ann = Arc::new(Identity { id: "ann".to_owned(), ..Identity::default() });
