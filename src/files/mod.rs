@@ -12,6 +12,7 @@ mod home;
 mod memory;
 mod mime;
 mod open;
+mod parallel;
 mod path;
 mod real_folder;
 mod remove;
@@ -30,6 +31,7 @@ pub use mime::{
     MediaForm, is_mime_type, is_model_image, known_media_type, media_form, mime_by_name, mime_of, type_of_bytes,
 };
 pub use open::OpenFile;
+pub use parallel::map_on_all_cores;
 pub use path::normalize;
 pub use real_folder::open_real_folder;
 pub use remove::RemovalStep;

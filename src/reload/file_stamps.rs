@@ -12,7 +12,7 @@ use indexmap::IndexSet;
 
 use super::watch_plan::{WatchPlan, is_ignored};
 use crate::compile::LoadDependencies;
-use crate::files::{FileStamp, change_time, clock_granularity};
+use crate::files::{FileStamp, change_time, clock_granularity, map_on_all_cores};
 
 /// The stamps of files and folders at one moment.
 #[derive(Debug, Clone)]
@@ -34,10 +34,9 @@ impl FileStamps {
     /// Reads the stamps of these paths.
     pub(super) fn read(dependencies: Arc<LoadDependencies>) -> FileStamps {
         let began = SystemTime::now();
-        let stamp =
-            |path: &PathBuf| fs::metadata(path).map(|metadata| (&metadata).into()).map_err(|error| error.kind());
+        let stamp = |path: &Path| fs::metadata(path).map(|metadata| (&metadata).into()).map_err(|error| error.kind());
         let names = |path: &PathBuf| names_fingerprint(path).map_err(|error| error.kind());
-        let files = dependencies.files.iter().map(stamp).collect();
+        let files = map_on_all_cores(&dependencies.files.iter().collect::<Vec<_>>(), |path| stamp(path));
         let folders = dependencies.folders.iter().map(names).collect();
         FileStamps { dependencies, files, folders, began, ended: SystemTime::now() }
     }

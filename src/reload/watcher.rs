@@ -46,6 +46,8 @@ pub(super) struct Wakeup {
 #[derive(Debug, Default)]
 struct WatchState {
     plan: WatchPlan,
+    /// Whether more than the contents of files may have changed since the plan was built, so that another may apply.
+    names_changed: bool,
     /// Folders whose watch may have died: they, or one above them, went away.
     lost_watches: BTreeSet<PathBuf>,
 }
@@ -70,11 +72,13 @@ impl Wakeup {
                 if !state.plan.is_relevant(&event) {
                     return;
                 }
+                state.names_changed |= !changes_contents_only(event.kind);
                 if may_end_watches(event.kind) {
                     state.lost_watches.extend(event.paths);
                 }
             }
             _ => {
+                state.names_changed = true;
                 let all: Vec<PathBuf> = state.plan.folders().map(|(folder, _)| folder.to_path_buf()).collect();
                 state.lost_watches.extend(all);
             }
@@ -90,6 +94,11 @@ impl Wakeup {
 /// A folder that is removed or moved loses its watch, even if another replaces it.
 fn may_end_watches(kind: EventKind) -> bool {
     matches!(kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_) | ModifyKind::Any) | EventKind::Any)
+}
+
+/// Whether the names on the way to all files are as they were.
+fn changes_contents_only(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Access(_) | EventKind::Modify(ModifyKind::Data(_)))
 }
 
 /// Watches folders by events or by polling.
@@ -115,7 +124,7 @@ impl FolderWatcher {
         let source = match options.poll_interval {
             Some(_) => polling(&wakeup),
             None => match open(Arc::clone(&wakeup)) {
-                Ok(backend) => ChangeSource::Events(EventSource { backend, watched: BTreeSet::new() }),
+                Ok(backend) => ChangeSource::Events(EventSource { backend, watched: BTreeSet::new(), planned: None }),
                 Err(error) => {
                     warn_polling(&error, intervals);
                     polling(&wakeup)
@@ -145,7 +154,7 @@ impl FolderWatcher {
 
     /// Watches the folders that these dependencies need, and no others. To be called before stamps are read, so that
     /// later changes wake the task.
-    pub(super) fn watch(&mut self, dependencies: &LoadDependencies) {
+    pub(super) fn watch(&mut self, dependencies: &Arc<LoadDependencies>) {
         let ChangeSource::Events(events) = &mut self.source else { return };
         if let Err(error) = events.watch(dependencies, &self.wakeup) {
             warn_polling(&error, self.intervals);
@@ -173,14 +182,22 @@ fn warn_polling(error: &notify::Error, intervals: PollIntervals) {
 struct EventSource {
     backend: Backend,
     watched: BTreeSet<PathBuf>,
+    /// What is watched.
+    planned: Option<Arc<LoadDependencies>>,
 }
 
 impl EventSource {
-    fn watch(&mut self, dependencies: &LoadDependencies, wakeup: &Wakeup) -> notify::Result<()> {
+    fn watch(&mut self, dependencies: &Arc<LoadDependencies>, wakeup: &Wakeup) -> notify::Result<()> {
+        let names_changed = std::mem::take(&mut wakeup.lock_state().names_changed);
+        if !names_changed && self.planned.as_ref().is_some_and(|planned| Arc::ptr_eq(planned, dependencies)) {
+            return Ok(());
+        }
+        self.planned = None;
         let mut plan = WatchPlan::new(dependencies);
         for _ in 0..MAX_PLAN_ATTEMPTS {
             // What changed since a plan was built that applied already has woken the task.
             if !self.apply_plan(&plan, wakeup)? {
+                self.planned = Some(dependencies.clone());
                 return Ok(());
             }
             plan = WatchPlan::new(dependencies);
@@ -278,6 +295,7 @@ mod tests {
         let temporary = tempfile::tempdir().unwrap();
         let awaited = temporary.path().canonicalize().unwrap().join("new/sub");
         let dependencies = LoadDependencies { files: [awaited.join("a")].into(), ..LoadDependencies::default() };
+        let dependencies = Arc::new(dependencies);
         let wakeup = Arc::<Wakeup>::default();
         let overtaken = awaited.clone();
         let open: OpenBackend =
@@ -299,6 +317,7 @@ mod tests {
         let folder = temporary.path().canonicalize().unwrap().join("folder");
         fs::create_dir(&folder).unwrap();
         let dependencies = LoadDependencies { folders: [folder.clone()].into(), ..LoadDependencies::default() };
+        let dependencies = Arc::new(dependencies);
         for lost in [Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)), Err(notify::Error::generic("lost"))] {
             let wakeup = Arc::<Wakeup>::default();
             // A ring of its own, which no one hears: all events are lost, but for the word that they are.

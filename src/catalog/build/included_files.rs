@@ -5,11 +5,8 @@
 //! are while the file and the pack are the same. Other files are parsed here, and compiled with the rest of their pack.
 
 use std::collections::HashMap;
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use crate::catalog::build::unused_names::{self, UnusedName};
 use crate::catalog::entry::pack_names;
@@ -18,7 +15,7 @@ use crate::catalog::prompt::PromptParts;
 use crate::compile::{ALLOW_COMMENT, ArgumentScope, Compiler, LoadContext, MAX_FILE_BYTES, NamePrefix, Pack};
 use crate::diagnostic::{Diagnostic, FileId, Reporting, SourceFile, SourceMap};
 use crate::digest::Digest;
-use crate::files::{FileStamp, Folder};
+use crate::files::{FileStamp, Folder, map_on_all_cores};
 use crate::load::{EntryFile, LoadedPack, LoadedPacks, MatchedFile, read_included, warn_of_secrets};
 use crate::manifest::{Argument, Fragment, Prompt};
 use crate::template::ScopeShape;
@@ -382,32 +379,4 @@ fn pack_digest(loaded: &LoadedPack, sources: &SourceMap) -> [u8; 32] {
         digest.update(sources.get(*file).map_or(b"", |source| source.text().as_bytes()));
     }
     digest.finish()
-}
-
-/// How many files one more thread must have to read to be worth its start.
-const FILES_PER_THREAD: usize = 8;
-
-/// Maps items on as many threads as there are cores.
-fn map_on_all_cores<T: Sync, R: Send>(items: &[T], map: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = cores.min(items.len() / FILES_PER_THREAD);
-    if threads < 2 {
-        return items.iter().map(map).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
-        let taken = numbers.map_while(|number| Some((number, map(items.get(number)?))));
-        taken.collect::<Vec<(usize, R)>>()
-    };
-    let mut mapped = thread::scope(|scope| {
-        let threads: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let mut mapped = work();
-        for thread in threads {
-            mapped.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        mapped
-    });
-    mapped.sort_unstable_by_key(|(number, _)| *number);
-    mapped.into_iter().map(|(_, mapped)| mapped).collect()
 }

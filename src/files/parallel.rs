@@ -1,0 +1,46 @@
+//! Looks at many files at once.
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// How many files one more thread must have to be worth its start.
+const FILES_PER_THREAD: usize = 8;
+
+/// Maps files, or what stands for them, on as many threads as there are cores. The order stays.
+pub fn map_on_all_cores<T: Sync, R: Send>(items: &[T], map: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = cores.min(items.len() / FILES_PER_THREAD);
+    if threads < 2 {
+        return items.iter().map(map).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
+        let taken = numbers.map_while(|number| Some((number, map(items.get(number)?))));
+        taken.collect::<Vec<(usize, R)>>()
+    };
+    let mut mapped = thread::scope(|scope| {
+        let threads: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut mapped = work();
+        for thread in threads {
+            mapped.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        mapped
+    });
+    mapped.sort_unstable_by_key(|(number, _)| *number);
+    mapped.into_iter().map(|(_, mapped)| mapped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_stays() {
+        for count in [0, 1, 15, 1000] {
+            let items: Vec<usize> = (0..count).collect();
+            assert_eq!(map_on_all_cores(&items, |item| item * 2), (0..count).map(|item| item * 2).collect::<Vec<_>>());
+        }
+    }
+}
