@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, map::Entry};
 
 use crate::catalog::entry::{EntryBuildContext, PackContext};
 use crate::catalog::listing::entry_name::{InvalidEntryName, check_entry_name, suggest_name};
@@ -65,12 +65,16 @@ fn claim(
     note: &str,
     load_context: &mut LoadContext,
 ) -> bool {
-    if let Some(first) = taken.get(&key) {
-        load_context.error(Code::Duplicate, at, message()).note(first.span(), note);
-        return false;
+    match taken.entry(key) {
+        Entry::Vacant(vacant) => {
+            vacant.insert(at);
+            true
+        }
+        Entry::Occupied(first) => {
+            load_context.error(Code::Duplicate, at, message()).note(first.get().span(), note);
+            false
+        }
     }
-    taken.insert(key, at);
-    true
 }
 
 /// Claims the name of an entry; returns whether it is the first with that name.
