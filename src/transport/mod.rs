@@ -16,10 +16,11 @@ pub mod in_process;
 mod message;
 mod message_size;
 mod normalize;
+mod queue_writer;
 mod send_queue;
 mod pending_requests;
 mod request_params;
-mod stdio_sockets;
+mod stdio_streams;
 pub mod stdio;
 mod poll_while_woken;
 #[cfg(test)]

@@ -144,6 +144,11 @@ impl PeerState {
         &self.caller
     }
 
+    /// Whether the peer may send more: it has its share of room, or no answers to come that make room.
+    pub(super) fn is_within_share(&self) -> bool {
+        !self.pending.has_several() || self.caller.has_room()
+    }
+
     /// Takes a message of a peer: notes what it asks or cancels.
     ///
     /// # Errors

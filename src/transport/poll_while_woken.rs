@@ -42,10 +42,10 @@ pub(super) async fn poll_while_woken<T>(mut future: Pin<&mut impl Future<Output 
 
 /// Notes that a task is woken while it runs, and wakes it else.
 #[derive(Default)]
-struct RunningTask {
-    task: AtomicWaker,
-    is_running: AtomicBool,
-    was_woken: AtomicBool,
+pub(super) struct RunningTask {
+    pub(super) task: AtomicWaker,
+    pub(super) is_running: AtomicBool,
+    pub(super) was_woken: AtomicBool,
 }
 
 impl Wake for RunningTask {

@@ -1,22 +1,21 @@
 //! Standard input and output, and any other pipe: a message a line.
 
 use std::{
-    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    thread,
     time::Duration,
 };
 
-use futures_util::{FutureExt, future::FusedFuture};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite},
-    sync::Notify,
-    task::coop::unconstrained,
+    io::{AsyncRead, AsyncWrite},
+    runtime::Handle,
+    sync::{Notify, oneshot},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::budget::{CallerKind, Reservation, block_if_large};
 use crate::server::{ConnectionHandler, OutgoingMessage, SharedServer};
@@ -27,9 +26,9 @@ use super::{
     line_buffer::{LineBuffer, LineEvent},
     message::MessageError,
     peer_state::{HandlerMessage, PeerState, ReceiveOutcome, ReceivedPayload},
-    poll_while_woken::poll_while_woken,
+    queue_writer::QueueWriter,
     send_queue::SendQueue,
-    stdio_sockets,
+    stdio_streams::{BlockingStdin, ByteSource, stdout},
 };
 
 /// How long the peer may take to read what was written before the end.
@@ -37,111 +36,118 @@ const FLUSH_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Serves standard input and output until the input ends, the output breaks, or `stop` is cancelled.
 pub async fn serve(shared_server: &SharedServer, stop: CancellationToken) {
-    let unanswered = if let Some((reader, writer)) = stdio_sockets::stdio_sockets() {
-        serve_as_task(shared_server, reader, writer, stop).await
-    } else if let Some((reader, writer)) = stdio_sockets::stdio_pipes() {
-        serve_as_task(shared_server, reader, writer, stop).await
-    } else {
-        serve_as_task(shared_server, tokio::io::stdin(), tokio::io::stdout(), stop).await
-    };
+    let output = stdout().unwrap_or_else(|| Box::new(tokio::io::stdout()));
+    let unanswered = serve_peer(shared_server, output, stop, |input| {
+        // The thread that waits for a message answers it too, so that no other has to be woken. At a stop it may wait on.
+        let (ended, reading) = oneshot::channel::<()>();
+        let runtime = Handle::current();
+        let thread = thread::Builder::new().name("stdin".to_owned()).spawn(move || {
+            runtime.block_on(input.receive_all(BlockingStdin));
+            drop(ended);
+        });
+        async move {
+            match thread {
+                Ok(_) => drop(reading.await),
+                Err(error) => tracing::error!(%error, "cannot start a thread"),
+            }
+        }
+    })
+    .await;
     super::log_abandoned_calls(unanswered + shared_server.running_tasks());
     shared_server.stop();
 }
 
-/// On the thread that hears of input first, so that no other has to be woken.
-async fn serve_as_task<R, W>(shared_server: &SharedServer, reader: R, writer: W, stop: CancellationToken) -> usize
+/// Serves a peer at the other ends of `reader` and `writer` until it is gone or `stop` is cancelled.
+pub async fn serve_on<R, W>(shared_server: &SharedServer, reader: R, writer: W, stop: CancellationToken)
 where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let shared_server = shared_server.clone();
-    let served = tokio::spawn(async move { serve_on(&shared_server, reader, writer, stop).await });
-    served.await.inspect_err(|error| tracing::error!(%error, "connection failed")).unwrap_or_default()
+    serve_peer(shared_server, writer, stop, |input| async move {
+        drop(AbortOnDropHandle::new(tokio::spawn(input.receive_all(reader))).await);
+    })
+    .await;
 }
 
-/// Serves a peer at the other ends of `reader` and `writer` until it is gone or `stop` is cancelled. Returns how many
-/// requests are unanswered.
+/// Serves a peer, which `read` hears, until it is gone or `stop` is cancelled. Returns how many requests are unanswered.
 ///
 /// At the end of the input too, streams end with their result, and answers that are almost ready are still written; what
 /// is still running is cancelled, and answered with an error.
-pub async fn serve_on<R, W>(shared_server: &SharedServer, reader: R, writer: W, stop: CancellationToken) -> usize
-where
-    R: AsyncRead + Unpin + Send + 'static,
-    W: AsyncWrite + Unpin + Send + 'static,
-{
+async fn serve_peer<F: Future<Output = ()>>(
+    shared_server: &SharedServer,
+    writer: impl AsyncWrite + Unpin + Send + 'static,
+    stop: CancellationToken,
+    read: impl FnOnce(PipeInput) -> F,
+) -> usize {
     let abort = stop.child_token();
     let peer_state = PeerState::new(shared_server, shared_server.new_caller(CallerKind::Only));
     let send_queue = SendQueue::new(peer_state.caller(), abort.clone());
     let stopping = stop.child_token();
     let connection = Arc::new(PipeConnection::new(shared_server, peer_state, send_queue.clone(), stopping.clone()));
-    let reading = async {
-        let mut input = PipeInput { reader, lines: LineBuffer::new(), has_ended: false };
-        let _ = abort.run_until_cancelled(input.receive_all(&connection)).await;
-        // Calls and streams end.
-        stopping.cancel();
-        let _ = tokio::time::timeout(STOP_TIMEOUT, connection.wait_until_answered()).await;
-        let unanswered = connection.state().pending().len();
-        connection.state().cancel_all();
-        send_queue.close();
-        unanswered
-    };
-    // One task reads and writes: what is answered at once wakes no other. How much was read does not keep it from writing.
-    let (mut reading, mut writing) = (pin!(reading), pin!(unconstrained(send_queue.write_to(writer)).fuse()));
-    let both = async {
-        loop {
-            tokio::select! {
-                biased;
-                unanswered = &mut reading => break unanswered,
-                () = &mut writing, if !writing.is_terminated() => {}
-            }
-        }
-    };
-    let unanswered = poll_while_woken(pin!(both)).await;
-    if !writing.is_terminated() && tokio::time::timeout(FLUSH_TIMEOUT, writing).await.is_err() {
+    let (queue_writer, mut writing) = QueueWriter::start(send_queue.clone(), writer);
+    let input = PipeInput { connection: connection.clone(), queue_writer, abort: abort.clone() };
+    let _ = abort.run_until_cancelled(read(input)).await;
+    // Calls and streams end.
+    stopping.cancel();
+    let _ = tokio::time::timeout(STOP_TIMEOUT, connection.wait_until_answered()).await;
+    let unanswered = connection.state().pending().len();
+    connection.state().cancel_all();
+    send_queue.close();
+    if tokio::time::timeout(FLUSH_TIMEOUT, &mut writing).await.is_err() {
+        writing.abort();
         send_queue.abort();
     }
     unanswered + send_queue.unwritten_responses()
 }
 
-/// What comes from the peer.
-struct PipeInput<R> {
-    reader: R,
-    lines: LineBuffer,
-    /// Whether all that the peer has sent is in `lines`.
-    has_ended: bool,
+/// Takes what comes from a peer.
+struct PipeInput {
+    connection: Arc<PipeConnection>,
+    queue_writer: Arc<QueueWriter>,
+    abort: CancellationToken,
 }
 
-impl<R: AsyncRead + Unpin> PipeInput<R> {
+impl PipeInput {
     /// Hands over all that the peer sends, until it ends. Nothing is read while the peer does not read, or has more under
     /// way than its share.
-    async fn receive_all(&mut self, connection: &Arc<PipeConnection>) {
-        loop {
-            connection.send_queue.wait_for_room().await;
-            connection.wait_for_share().await;
-            match self.lines.next() {
-                LineEvent::Line(line) => connection.receive(self.lines.get(line)),
-                LineEvent::TooLong => {
-                    let message = "message exceeds 16 MiB, the limit on stdio";
-                    connection.send_error(MessageError::invalid_request(None, message));
+    async fn receive_all(self, mut source: impl ByteSource) {
+        let mut lines = LineBuffer::new();
+        let mut has_ended = false;
+        while !self.abort.is_cancelled() {
+            self.connection.wait_for_room().await;
+            let needs_more = self.queue_writer.write_after(|| self.receive_lines(&mut lines));
+            if needs_more && has_ended {
+                return;
+            }
+            if needs_more {
+                let read = source.read(lines.read_buffer()).await;
+                if let Err(error) = &read {
+                    tracing::debug!(%error, "read failed");
                 }
-                LineEvent::NeedMore if self.has_ended => return,
-                LineEvent::NeedMore => self.read_more().await,
+                if matches!(read, Ok(0) | Err(_)) {
+                    // The last line may lack its end.
+                    lines.read_buffer().push(b'\n');
+                    has_ended = true;
+                }
             }
             // Many short lines would keep others from this thread.
             tokio::task::coop::consume_budget().await;
         }
     }
 
-    async fn read_more(&mut self) {
-        let read = self.reader.read_buf(self.lines.read_buffer()).await;
-        if let Err(error) = &read {
-            tracing::debug!(%error, "read failed");
+    /// Takes lines while there is room for their answers. Returns whether there are no more.
+    fn receive_lines(&self, lines: &mut LineBuffer) -> bool {
+        while self.connection.has_room() && !self.abort.is_cancelled() {
+            match lines.next() {
+                LineEvent::Line(line) => self.connection.receive(lines.get(line)),
+                LineEvent::TooLong => {
+                    let message = "message exceeds 16 MiB, the limit on stdio";
+                    self.connection.send_error(MessageError::invalid_request(None, message));
+                }
+                LineEvent::NeedMore => return true,
+            }
         }
-        if matches!(read, Ok(0) | Err(_)) {
-            // The last line may lack its end.
-            self.lines.read_buffer().push(b'\n');
-            self.has_ended = true;
-        }
+        false
     }
 }
 
@@ -231,9 +237,14 @@ impl PipeConnection {
         self.send_queue.push(message);
     }
 
-    /// Waits while the peer exceeds its share, and has answers to come that make room.
-    async fn wait_for_share(&self) {
-        self.wait_until(|state| !state.pending().has_several() || state.caller().has_room()).await;
+    /// Waits until there is room for answers.
+    async fn wait_for_room(&self) {
+        self.send_queue.wait_for_room().await;
+        self.wait_until(PeerState::is_within_share).await;
+    }
+
+    fn has_room(&self) -> bool {
+        !self.send_queue.is_full() && self.state().is_within_share()
     }
 
     async fn wait_until_answered(&self) {
@@ -257,6 +268,8 @@ impl PipeConnection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
+
     use crate::server::testing::{TEST_MANIFEST, shared_server};
 
     /// An answer that is not pending any more may not be in the queue yet.

@@ -1,5 +1,11 @@
 //! One peer on a pipe, in every version, with valid and invalid input.
 
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -217,6 +223,35 @@ fn unterminated_last_line_is_answered() {
     server.pipe().close();
     assert_eq!(server.pipe().next()["id"], 1);
     assert_eq!(server.wait_for_exit(TEST_TIMEOUT).unwrap().code(), Some(0));
+}
+
+/// Hosts on Node give sockets, `inetd` one for both, and shells files.
+#[test]
+fn sockets_and_files_are_served_as_pipes_are() {
+    let folder = TestFolder::with_manifest(DESK);
+    let ping = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    let answer = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
+    let start = |stdin: Stdio, stdout: Stdio| {
+        let mut command = Command::new(FOLIO_BIN);
+        command.arg("serve").arg(folder.path()).stdin(stdin).stdout(stdout).stderr(Stdio::null()).spawn().unwrap()
+    };
+    for is_nonblocking in [false, true] {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        near.set_nonblocking(is_nonblocking).unwrap();
+        far.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
+        let mut server = start(OwnedFd::from(near.try_clone().unwrap()).into(), OwnedFd::from(near).into());
+        far.write_all(ping.as_bytes()).unwrap();
+        let mut read = vec![0; answer.len()];
+        far.read_exact(&mut read).unwrap();
+        assert_eq!(String::from_utf8_lossy(&read), answer);
+        far.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(server.wait().unwrap().code(), Some(0));
+    }
+    folder.write("requests", ping.repeat(1000));
+    let output = File::create(folder.join("answers")).unwrap();
+    let mut server = start(File::open(folder.join("requests")).unwrap().into(), output.into());
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+    assert_eq!(fs::read_to_string(folder.join("answers")).unwrap(), answer.repeat(1000));
 }
 
 #[test]

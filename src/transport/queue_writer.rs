@@ -1,0 +1,131 @@
+//! Writes a queue on two threads in turn: on the one that fills it, before that waits, and as a task meanwhile.
+
+use std::{
+    future::poll_fn,
+    sync::{Arc, atomic::Ordering::SeqCst},
+    task::{Context, Poll, Waker},
+};
+
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, Fuse, FusedFuture},
+};
+use parking_lot::Mutex;
+use tokio::{
+    io::AsyncWrite,
+    task::{JoinHandle, coop::unconstrained},
+};
+
+use super::{poll_while_woken::RunningTask, send_queue::SendQueue};
+
+/// Writes what is queued for a peer.
+pub(super) struct QueueWriter {
+    writing: Mutex<Fuse<BoxFuture<'static, ()>>>,
+    running: Arc<RunningTask>,
+    waker: Waker,
+}
+
+impl QueueWriter {
+    /// Starts to write. The task ends when the queue is closed and empty, or the peer takes nothing any more.
+    pub(super) fn start(
+        send_queue: Arc<SendQueue>,
+        writer: impl AsyncWrite + Unpin + Send + 'static,
+    ) -> (Arc<QueueWriter>, JoinHandle<()>) {
+        // How much the thread that reads has read does not keep it from writing.
+        let writing = unconstrained(async move { send_queue.write_to(writer).await }).boxed().fuse();
+        let running = Arc::<RunningTask>::default();
+        let queue_writer =
+            Arc::new(QueueWriter { writing: Mutex::new(writing), waker: running.clone().into(), running });
+        let task = tokio::spawn({
+            let queue_writer = queue_writer.clone();
+            poll_fn(move |context| {
+                queue_writer.running.task.register(context.waker());
+                queue_writer.poll()
+            })
+        });
+        (queue_writer, task)
+    }
+
+    /// Does what may fill the queue, and writes that, without waking the task. Neither may wait.
+    pub(super) fn write_after<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.running.is_running.store(true, SeqCst);
+        let done = work();
+        self.running.is_running.store(false, SeqCst);
+        // The task has not heard of what was queued until then.
+        if self.running.was_woken.swap(false, SeqCst) && self.poll().is_ready() {
+            self.running.task.wake();
+        }
+        done
+    }
+
+    fn poll(&self) -> Poll<()> {
+        let mut writing = self.writing.lock();
+        match writing.is_terminated() {
+            true => Poll::Ready(()),
+            false => writing.poll_unpin(&mut Context::from_waker(&self.waker)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::atomic::AtomicUsize, time::Duration};
+
+    use tokio::io::AsyncReadExt;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::server::{OutgoingKind, OutgoingMessage};
+
+    fn line(text: &'static str) -> OutgoingMessage {
+        OutgoingMessage { json: text.into(), kind: OutgoingKind::Notification { origin: None } }
+    }
+
+    fn start() -> (Arc<SendQueue>, Arc<QueueWriter>, JoinHandle<()>, tokio::io::DuplexStream) {
+        let (near, far) = tokio::io::duplex(64 * 1024);
+        let send_queue = SendQueue::new(&Arc::default(), CancellationToken::new());
+        let (queue_writer, task) = QueueWriter::start(send_queue.clone(), near);
+        (send_queue, queue_writer, task, far)
+    }
+
+    #[tokio::test]
+    async fn what_work_queues_is_written_before_anything_else_runs() {
+        let (send_queue, queue_writer, task, mut far) = start();
+        tokio::task::yield_now().await;
+        queue_writer.write_after(|| ["a", "b"].into_iter().for_each(|text| send_queue.push(line(text))));
+        let mut read = [0; 64];
+        assert_eq!(far.read(&mut read).now_or_never().expect("no other task has run").unwrap(), 4);
+        assert_eq!(&read[..4], b"a\nb\n");
+        queue_writer.write_after(|| send_queue.close());
+        task.await.unwrap();
+        assert_eq!(far.read(&mut read).await.unwrap(), 0, "the end is seen");
+    }
+
+    /// Whatever the moment, it is written without more work to come.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_others_queue_meanwhile_is_written() {
+        const ROUNDS: usize = 20_000;
+        let (send_queue, queue_writer, _task, mut far) = start();
+        let round = Arc::<AtomicUsize>::default();
+        let others = std::thread::spawn({
+            let (send_queue, round) = (send_queue.clone(), round.clone());
+            move || {
+                for next in 1..=ROUNDS {
+                    while round.load(SeqCst) < next {
+                        std::hint::spin_loop();
+                    }
+                    (0..next % 400).for_each(|_| std::hint::spin_loop());
+                    send_queue.push(line("o"));
+                }
+            }
+        });
+        for next in 1..=ROUNDS {
+            round.store(next, SeqCst);
+            queue_writer.write_after(|| send_queue.push(line("w")));
+            let mut read = [0; 4];
+            let both = far.read_exact(&mut read);
+            tokio::time::timeout(Duration::from_secs(20), both).await.expect("one is never written").unwrap();
+        }
+        others.join().unwrap();
+    }
+}

@@ -1,0 +1,163 @@
+//! Standard input and output without the event loop of the runtime, which would cost as much as a short answer.
+//!
+//! Input is read where the thread may wait. Output is written at once; a thread waits only while the peer has no room.
+
+use std::{
+    io,
+    os::fd::{AsFd, AsRawFd, OwnedFd},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use rustix::{
+    buffer::spare_capacity,
+    event::{PollFd, PollFlags, Timespec},
+    fs::{FileType, Mode, OFlags, fstat},
+    io::Errno,
+    net::SendFlags,
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite},
+    task::{JoinHandle, spawn_blocking},
+};
+
+/// How long a thread waits at once until the peer reads: so long the end of the program may have to wait for it.
+const MAX_ROOM_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// Where the bytes of a peer come from.
+pub(super) trait ByteSource: Send + 'static {
+    /// Adds what there is to `buffer`, once there is anything. Returns how much; nothing at the end.
+    fn read(&mut self, buffer: &mut Vec<u8>) -> impl Future<Output = io::Result<usize>> + Send;
+}
+
+impl<R: AsyncRead + Unpin + Send + 'static> ByteSource for R {
+    async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        self.read_buf(buffer).await
+    }
+}
+
+/// Standard input. To read it blocks the thread.
+pub(super) struct BlockingStdin;
+
+impl ByteSource for BlockingStdin {
+    async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        let stdin = rustix::stdio::stdin();
+        loop {
+            match rustix::io::read(stdin, spare_capacity(buffer)) {
+                // Whoever shares it may have made it non-blocking.
+                Err(Errno::AGAIN) => _ = rustix::event::poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None),
+                Err(Errno::INTR) => {}
+                read => return Ok(read?),
+            }
+        }
+    }
+}
+
+/// Standard output, where one can write without waiting; `None` where only threads can.
+pub(super) fn stdout() -> Option<Box<dyn AsyncWrite + Send + Unpin>> {
+    Some(Box::new(DirectOutput::new(rustix::stdio::stdout())?))
+}
+
+/// An output that is written at once as far as it has room.
+struct DirectOutput {
+    file: Arc<OwnedFd>,
+    is_socket: bool,
+    /// Waits for room while there is none.
+    waiting: Option<JoinHandle<()>>,
+}
+
+impl DirectOutput {
+    fn new(output: impl AsFd) -> Option<DirectOutput> {
+        let output = output.as_fd();
+        let file_type = FileType::from_raw_mode(fstat(output).ok()?.st_mode);
+        let file = match file_type {
+            // Each write to a socket says that it does not wait, and a file always has room.
+            FileType::Socket | FileType::RegularFile => output.try_clone_to_owned().ok()?,
+            // Other programs share it, as what reads standard error: so it is opened once more, where it has a path.
+            _ => {
+                let path = format!("/proc/self/fd/{}", output.as_raw_fd());
+                let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+                rustix::fs::open(path, flags, Mode::empty()).ok()?
+            }
+        };
+        Some(DirectOutput { file: Arc::new(file), is_socket: file_type == FileType::Socket, waiting: None })
+    }
+
+    fn write(&self, bytes: &[u8]) -> rustix::io::Result<usize> {
+        match self.is_socket {
+            true => rustix::net::send(&self.file, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL),
+            false => rustix::io::write(&self.file, bytes),
+        }
+    }
+}
+
+impl AsyncWrite for DirectOutput {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        loop {
+            if let Some(waiting) = &mut self.waiting {
+                let _ = ready!(Pin::new(waiting).poll(context));
+                self.waiting = None;
+            }
+            match self.write(bytes) {
+                Err(Errno::AGAIN) => {
+                    let file = self.file.clone();
+                    self.waiting = Some(spawn_blocking(move || {
+                        let _ = rustix::event::poll(&mut [PollFd::new(&file, PollFlags::OUT)], Some(&MAX_ROOM_WAIT));
+                    }));
+                }
+                Err(Errno::INTR) => {}
+                written => return Poll::Ready(Ok(written?)),
+            }
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use tokio::io::AsyncWriteExt;
+
+    const BYTES: usize = 4 * 1024 * 1024;
+
+    /// More than there is room for is written in pieces, as the peer reads.
+    async fn all_is_written(output: impl AsFd, mut far: impl Read + Send + 'static) {
+        let mut output = DirectOutput::new(output).unwrap();
+        assert!(output.write_all(b"x").await.is_ok() && output.waiting.is_none(), "nothing waits where there is room");
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut read = vec![0; BYTES];
+            far.read_exact(&mut read).unwrap();
+            read
+        });
+        let sent: Vec<u8> = (0..BYTES - 1).map(|number| (number % 251) as u8).collect();
+        output.write_all(&sent).await.unwrap();
+        assert_eq!(reading.await.unwrap()[1..], sent);
+    }
+
+    #[tokio::test]
+    async fn pipe_and_socket_are_written_as_they_are_read() {
+        let (far, near) = std::io::pipe().unwrap();
+        all_is_written(&near, far).await;
+        let (near, far) = std::os::unix::net::UnixStream::pair().unwrap();
+        all_is_written(&near, far).await;
+    }
+
+    #[tokio::test]
+    async fn what_others_share_stays_blocking() {
+        let (near, _far) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (_far, pipe) = std::io::pipe().unwrap();
+        for output in [near.as_fd(), pipe.as_fd()] {
+            DirectOutput::new(output).unwrap().write_all(b"x").await.unwrap();
+            assert!(!rustix::fs::fcntl_getfl(output).unwrap().contains(OFlags::NONBLOCK));
+        }
+    }
+}
