@@ -4,13 +4,14 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// How many files one more thread must have to be worth its start.
-const FILES_PER_THREAD: usize = 8;
-
-/// Maps files, or what stands for them, on as many threads as there are cores. The order stays.
-pub fn map_on_all_cores<T: Sync, R: Send>(items: &[T], map: impl Fn(&T) -> R + Sync) -> Vec<R> {
+/// Maps items on all cores, and keeps their order. So many items make the start of one more thread worth while.
+pub fn map_on_all_cores<T: Sync, R: Send>(
+    items: &[T],
+    items_per_thread: usize,
+    map: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = cores.min(items.len() / FILES_PER_THREAD);
+    let threads = cores.min(items.len() / items_per_thread);
     if threads < 2 {
         return items.iter().map(map).collect();
     }
@@ -21,7 +22,9 @@ pub fn map_on_all_cores<T: Sync, R: Send>(items: &[T], map: impl Fn(&T) -> R + S
         taken.collect::<Vec<(usize, R)>>()
     };
     let mut mapped = thread::scope(|scope| {
-        let threads: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        // Without a thread more, those that there are do its work.
+        let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let threads: Vec<_> = (1..threads).filter_map(start).collect();
         let mut mapped = work();
         for thread in threads {
             mapped.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
@@ -40,7 +43,10 @@ mod tests {
     fn order_stays() {
         for count in [0, 1, 15, 1000] {
             let items: Vec<usize> = (0..count).collect();
-            assert_eq!(map_on_all_cores(&items, |item| item * 2), (0..count).map(|item| item * 2).collect::<Vec<_>>());
+            assert_eq!(
+                map_on_all_cores(&items, 8, |item| item * 2),
+                (0..count).map(|item| item * 2).collect::<Vec<_>>()
+            );
         }
     }
 }

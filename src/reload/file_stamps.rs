@@ -14,6 +14,9 @@ use super::watch_plan::{WatchPlan, is_ignored};
 use crate::compile::LoadDependencies;
 use crate::files::{FileStamp, change_time, clock_granularity, map_on_all_cores};
 
+/// How many stamps one more thread must have to read to be worth its start.
+const STAMPS_PER_THREAD: usize = 128;
+
 /// The stamps of files and folders at one moment.
 #[derive(Debug, Clone)]
 pub(super) struct FileStamps {
@@ -34,9 +37,11 @@ impl FileStamps {
     /// Reads the stamps of these paths.
     pub(super) fn read(dependencies: Arc<LoadDependencies>) -> FileStamps {
         let began = SystemTime::now();
-        let stamp = |path: &Path| fs::metadata(path).map(|metadata| (&metadata).into()).map_err(|error| error.kind());
         let names = |path: &PathBuf| names_fingerprint(path).map_err(|error| error.kind());
-        let files = map_on_all_cores(&dependencies.files.iter().collect::<Vec<_>>(), |path| stamp(path));
+        let paths: Vec<&PathBuf> = dependencies.files.iter().collect();
+        let files = map_on_all_cores(&paths, STAMPS_PER_THREAD, |path| {
+            fs::metadata(path).map(|metadata| (&metadata).into()).map_err(|error| error.kind())
+        });
         let folders = dependencies.folders.iter().map(names).collect();
         FileStamps { dependencies, files, folders, began, ended: SystemTime::now() }
     }

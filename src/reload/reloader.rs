@@ -117,7 +117,8 @@ impl<L: ReloadSource> Reloader<L> {
             self.reload_due = true;
             return ReloadOutcome::Raced;
         }
-        if *self.dependencies != watch {
+        // Who asks for a load may know of a change that no event has told.
+        if trigger.requested || *self.dependencies != watch {
             self.dependencies = Arc::new(watch);
         }
         self.watcher.watch(&self.dependencies);

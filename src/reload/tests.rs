@@ -497,3 +497,45 @@ async fn files_are_polled_without_a_backend_or_watches() {
         }
     }
 }
+
+/// A watcher that hears nothing.
+struct DeafBackend(Arc<Mutex<Vec<PathBuf>>>);
+
+impl Watcher for DeafBackend {
+    fn new<F: notify::EventHandler>(_: F, _: notify::Config) -> notify::Result<DeafBackend> {
+        Ok(DeafBackend(Arc::default()))
+    }
+
+    fn watch(&mut self, path: &Path, _: RecursiveMode) -> notify::Result<()> {
+        self.0.lock().unwrap().push(path.to_path_buf());
+        Ok(())
+    }
+
+    fn unwatch(&mut self, _: &Path) -> notify::Result<()> {
+        Ok(())
+    }
+
+    fn kind() -> WatcherKind {
+        WatcherKind::NullWatcher
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requested_reload_watches_what_no_event_told_of() {
+    let mut watch_test = WatchTest::new();
+    let (root, watched) = (watch_test.root.clone(), Arc::<Mutex<Vec<PathBuf>>>::default());
+    let beside = |name: &str| root.with_file_name(name);
+    for name in ["v1", "v2"] {
+        fs::create_dir(beside(name)).unwrap();
+        fs::write(beside(name).join("a.md"), "one").unwrap();
+    }
+    std::os::unix::fs::symlink("../v1", root.join("link")).unwrap();
+    let recorded = watched.clone();
+    watch_test.listen = Some(Box::new(|_| Ok(Box::new(DeafBackend(recorded)))));
+    let running = watch_test.start_settled().await;
+    assert!(watched.lock().unwrap().contains(&beside("v1")));
+    std::os::unix::fs::symlink("../v2", root.join("new")).unwrap();
+    fs::rename(root.join("new"), root.join("link")).unwrap();
+    running.reload().await;
+    assert!(watched.lock().unwrap().contains(&beside("v2")));
+}

@@ -46,8 +46,8 @@ pub(super) struct Wakeup {
 #[derive(Debug, Default)]
 struct WatchState {
     plan: WatchPlan,
-    /// Whether more than the contents of files may have changed since the plan was built, so that another may apply.
-    names_changed: bool,
+    /// What the plan was built for, until names may have changed so that another applies.
+    planned_for: Option<Arc<LoadDependencies>>,
     /// Folders whose watch may have died: they, or one above them, went away.
     lost_watches: BTreeSet<PathBuf>,
 }
@@ -72,13 +72,15 @@ impl Wakeup {
                 if !state.plan.is_relevant(&event) {
                     return;
                 }
-                state.names_changed |= !changes_contents_only(event.kind);
+                if may_change_names(event.kind) {
+                    state.planned_for = None;
+                }
                 if may_end_watches(event.kind) {
                     state.lost_watches.extend(event.paths);
                 }
             }
             _ => {
-                state.names_changed = true;
+                state.planned_for = None;
                 let all: Vec<PathBuf> = state.plan.folders().map(|(folder, _)| folder.to_path_buf()).collect();
                 state.lost_watches.extend(all);
             }
@@ -96,9 +98,9 @@ fn may_end_watches(kind: EventKind) -> bool {
     matches!(kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_) | ModifyKind::Any) | EventKind::Any)
 }
 
-/// Whether the names on the way to all files are as they were.
-fn changes_contents_only(kind: EventKind) -> bool {
-    matches!(kind, EventKind::Access(_) | EventKind::Modify(ModifyKind::Data(_)))
+/// Whether a path may lead elsewhere now: metadata say who may follow it.
+fn may_change_names(kind: EventKind) -> bool {
+    !matches!(kind, EventKind::Access(_) | EventKind::Modify(ModifyKind::Data(_)))
 }
 
 /// Watches folders by events or by polling.
@@ -124,7 +126,7 @@ impl FolderWatcher {
         let source = match options.poll_interval {
             Some(_) => polling(&wakeup),
             None => match open(Arc::clone(&wakeup)) {
-                Ok(backend) => ChangeSource::Events(EventSource { backend, watched: BTreeSet::new(), planned: None }),
+                Ok(backend) => ChangeSource::Events(EventSource { backend, watched: BTreeSet::new() }),
                 Err(error) => {
                     warn_polling(&error, intervals);
                     polling(&wakeup)
@@ -182,27 +184,22 @@ fn warn_polling(error: &notify::Error, intervals: PollIntervals) {
 struct EventSource {
     backend: Backend,
     watched: BTreeSet<PathBuf>,
-    /// What is watched.
-    planned: Option<Arc<LoadDependencies>>,
 }
 
 impl EventSource {
     fn watch(&mut self, dependencies: &Arc<LoadDependencies>, wakeup: &Wakeup) -> notify::Result<()> {
-        let names_changed = std::mem::take(&mut wakeup.lock_state().names_changed);
-        if !names_changed && self.planned.as_ref().is_some_and(|planned| Arc::ptr_eq(planned, dependencies)) {
+        let before = wakeup.lock_state().planned_for.replace(dependencies.clone());
+        if before.is_some_and(|before| Arc::ptr_eq(&before, dependencies)) {
             return Ok(());
         }
-        self.planned = None;
-        let mut plan = WatchPlan::new(dependencies);
         for _ in 0..MAX_PLAN_ATTEMPTS {
             // What changed since a plan was built that applied already has woken the task.
-            if !self.apply_plan(&plan, wakeup)? {
-                self.planned = Some(dependencies.clone());
+            if !self.apply_plan(&WatchPlan::new(dependencies), wakeup)? {
                 return Ok(());
             }
-            plan = WatchPlan::new(dependencies);
         }
         // Folders change faster than they can be watched: check again after a quiet period.
+        wakeup.lock_state().planned_for = None;
         wakeup.wake();
         Ok(())
     }
@@ -309,6 +306,32 @@ mod tests {
         }
         fs::write(awaited.join("a"), "").unwrap();
         tokio::time::timeout(Duration::from_secs(10), wakeup.notified()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn plan_stays_until_names_may_have_changed() {
+        use notify::event::{AccessKind, AccessMode, CreateKind, DataChange, MetadataKind, RemoveKind, RenameMode};
+        let temporary = tempfile::tempdir().unwrap();
+        let file = temporary.path().canonicalize().unwrap().join("a");
+        fs::write(&file, "").unwrap();
+        let dependencies = LoadDependencies { files: [file.clone()].into(), ..LoadDependencies::default() };
+        let (dependencies, wakeup) = (Arc::new(dependencies), Arc::<Wakeup>::default());
+        let deaf_backend: OpenBackend = Box::new(|_| open_backend(Arc::default()));
+        let mut watcher = FolderWatcher::new(Arc::clone(&wakeup), &WatchOptions::default(), deaf_backend);
+        for (kind, stays) in [
+            (EventKind::Modify(ModifyKind::Data(DataChange::Any)), true),
+            (EventKind::Access(AccessKind::Close(AccessMode::Write)), true),
+            (EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any)), false),
+            (EventKind::Modify(ModifyKind::Name(RenameMode::To)), false),
+            (EventKind::Create(CreateKind::File), false),
+            (EventKind::Remove(RemoveKind::File), false),
+            (EventKind::Any, false),
+        ] {
+            watcher.watch(&dependencies);
+            assert!(wakeup.lock_state().planned_for.is_some());
+            wakeup.handle_event(Ok(Event::new(kind).add_path(file.clone())));
+            assert_eq!(wakeup.lock_state().planned_for.is_some(), stays, "{kind:?}");
+        }
     }
 
     #[tokio::test]

@@ -8,6 +8,7 @@
 //! - It ends within a second when the peer is gone or the server stops.
 
 mod batch;
+mod deferred_waker;
 mod peer_state;
 pub mod http;
 mod length_limits;

@@ -1,5 +1,4 @@
-//! A task that is polled again at once where its parts wake each other, as one that reads requests and one that writes
-//! their answers.
+//! A task that is polled again at once where its parts wake each other, as a connection and what answers its requests.
 //!
 //! A task that is woken while it runs is queued again, and a thread that sleeps is woken to look for work: both cost more
 //! than most requests do.
@@ -7,30 +6,24 @@
 use std::{
     future::poll_fn,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::SeqCst},
-    },
-    task::{Context, Poll, Wake, Waker},
+    sync::Arc,
+    task::{Context, Poll, Waker},
 };
 
-use futures_util::task::AtomicWaker;
+use super::deferred_waker::DeferredWaker;
 
 /// How often it is polled before other tasks have their turn.
 const MAX_POLLS: usize = 8;
 
 /// Runs a future to its end, as the whole of a task.
 pub(super) async fn poll_while_woken<T>(mut future: Pin<&mut impl Future<Output = T>>) -> T {
-    let running = Arc::<RunningTask>::default();
-    let waker = Waker::from(running.clone());
+    let deferred = Arc::<DeferredWaker>::default();
+    let waker = Waker::from(deferred.clone());
     poll_fn(|context| {
-        running.task.register(context.waker());
+        deferred.register(context.waker());
         for _ in 0..MAX_POLLS {
-            running.was_woken.store(false, SeqCst);
-            running.is_running.store(true, SeqCst);
-            let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
-            running.is_running.store(false, SeqCst);
-            if polled.is_ready() || !running.was_woken.load(SeqCst) {
+            let (polled, was_woken) = deferred.defer(|| future.as_mut().poll(&mut Context::from_waker(&waker)));
+            if polled.is_ready() || !was_woken {
                 return polled;
             }
         }
@@ -40,32 +33,11 @@ pub(super) async fn poll_while_woken<T>(mut future: Pin<&mut impl Future<Output 
     .await
 }
 
-/// Notes that a task is woken while it runs, and wakes it else.
-#[derive(Default)]
-pub(super) struct RunningTask {
-    pub(super) task: AtomicWaker,
-    pub(super) is_running: AtomicBool,
-    pub(super) was_woken: AtomicBool,
-}
-
-impl Wake for RunningTask {
-    fn wake(self: Arc<RunningTask>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<RunningTask>) {
-        self.was_woken.store(true, SeqCst);
-        // A task that ends its run after this looks at whether it was woken.
-        if !self.is_running.load(SeqCst) {
-            self.task.wake();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::pin::pin;
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use std::task::Wake;
 
     use futures_util::FutureExt;
     use tokio::sync::mpsc;

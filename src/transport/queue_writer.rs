@@ -1,9 +1,9 @@
-//! Writes a queue on two threads in turn: on the one that fills it, before that waits, and as a task meanwhile.
+//! Writes a queue from two places: the thread that fills it, before that waits for input, and otherwise a task.
 
 use std::{
     future::poll_fn,
-    sync::{Arc, atomic::Ordering::SeqCst},
-    task::{Context, Poll, Waker},
+    sync::Arc,
+    task::{Context, Poll},
 };
 
 use futures_util::{
@@ -16,13 +16,12 @@ use tokio::{
     task::{JoinHandle, coop::unconstrained},
 };
 
-use super::{poll_while_woken::RunningTask, send_queue::SendQueue};
+use super::{deferred_waker::DeferredWaker, send_queue::SendQueue};
 
 /// Writes what is queued for a peer.
 pub(super) struct QueueWriter {
     writing: Mutex<Fuse<BoxFuture<'static, ()>>>,
-    running: Arc<RunningTask>,
-    waker: Waker,
+    waker: Arc<DeferredWaker>,
 }
 
 impl QueueWriter {
@@ -31,15 +30,13 @@ impl QueueWriter {
         send_queue: Arc<SendQueue>,
         writer: impl AsyncWrite + Unpin + Send + 'static,
     ) -> (Arc<QueueWriter>, JoinHandle<()>) {
-        // How much the thread that reads has read does not keep it from writing.
+        // What the reading thread has used of its budget must not stop the writing.
         let writing = unconstrained(async move { send_queue.write_to(writer).await }).boxed().fuse();
-        let running = Arc::<RunningTask>::default();
-        let queue_writer =
-            Arc::new(QueueWriter { writing: Mutex::new(writing), waker: running.clone().into(), running });
+        let queue_writer = Arc::new(QueueWriter { writing: Mutex::new(writing), waker: Arc::default() });
         let task = tokio::spawn({
             let queue_writer = queue_writer.clone();
             poll_fn(move |context| {
-                queue_writer.running.task.register(context.waker());
+                queue_writer.waker.register(context.waker());
                 queue_writer.poll()
             })
         });
@@ -48,12 +45,9 @@ impl QueueWriter {
 
     /// Does what may fill the queue, and writes that, without waking the task. Neither may wait.
     pub(super) fn write_after<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.running.is_running.store(true, SeqCst);
-        let done = work();
-        self.running.is_running.store(false, SeqCst);
-        // The task has not heard of what was queued until then.
-        if self.running.was_woken.swap(false, SeqCst) && self.poll().is_ready() {
-            self.running.task.wake();
+        let (done, has_queued) = self.waker.defer(work);
+        if has_queued && self.poll().is_ready() {
+            self.waker.wake_task();
         }
         done
     }
@@ -62,14 +56,17 @@ impl QueueWriter {
         let mut writing = self.writing.lock();
         match writing.is_terminated() {
             true => Poll::Ready(()),
-            false => writing.poll_unpin(&mut Context::from_waker(&self.waker)),
+            false => writing.poll_unpin(&mut Context::from_waker(&self.waker.clone().into())),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::atomic::AtomicUsize, time::Duration};
+    use std::{
+        sync::atomic::{AtomicUsize, Ordering::SeqCst},
+        time::Duration,
+    };
 
     use tokio::io::AsyncReadExt;
     use tokio_util::sync::CancellationToken;
@@ -112,7 +109,7 @@ mod tests {
             move || {
                 for next in 1..=ROUNDS {
                     while round.load(SeqCst) < next {
-                        std::hint::spin_loop();
+                        std::thread::yield_now();
                     }
                     (0..next % 400).for_each(|_| std::hint::spin_loop());
                     send_queue.push(line("o"));

@@ -15,7 +15,7 @@ use tokio::{
     runtime::Handle,
     sync::{Notify, oneshot},
 };
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio_util::sync::CancellationToken;
 
 use crate::budget::{CallerKind, Reservation, block_if_large};
 use crate::server::{ConnectionHandler, OutgoingMessage, SharedServer};
@@ -36,12 +36,12 @@ const FLUSH_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Serves standard input and output until the input ends, the output breaks, or `stop` is cancelled.
 pub async fn serve(shared_server: &SharedServer, stop: CancellationToken) {
-    let output = stdout().unwrap_or_else(|| Box::new(tokio::io::stdout()));
-    let unanswered = serve_peer(shared_server, output, stop, |input| {
-        // The thread that waits for a message answers it too, so that no other has to be woken. At a stop it may wait on.
+    let unanswered = serve_peer(shared_server, stdout(), stop, |input| {
+        // The thread that waits for a message answers it too, so that no other has to be woken. It may still be waiting when
+        // the server stops.
         let (ended, reading) = oneshot::channel::<()>();
         let runtime = Handle::current();
-        let thread = thread::Builder::new().name("stdin".to_owned()).spawn(move || {
+        let thread = thread::Builder::new().name("folio stdin".to_owned()).spawn(move || {
             runtime.block_on(input.receive_all(BlockingStdin));
             drop(ended);
         });
@@ -63,13 +63,10 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    serve_peer(shared_server, writer, stop, |input| async move {
-        drop(AbortOnDropHandle::new(tokio::spawn(input.receive_all(reader))).await);
-    })
-    .await;
+    serve_peer(shared_server, writer, stop, |input| input.receive_all(reader)).await;
 }
 
-/// Serves a peer, which `read` hears, until it is gone or `stop` is cancelled. Returns how many requests are unanswered.
+/// Serves a peer whose input `read` takes, until it is gone or `stop` is cancelled. Returns how many requests are unanswered.
 ///
 /// At the end of the input too, streams end with their result, and answers that are almost ready are still written; what
 /// is still running is cancelled, and answered with an error.
@@ -115,11 +112,10 @@ impl PipeInput {
         let mut has_ended = false;
         while !self.abort.is_cancelled() {
             self.connection.wait_for_room().await;
-            let needs_more = self.queue_writer.write_after(|| self.receive_lines(&mut lines));
-            if needs_more && has_ended {
-                return;
-            }
-            if needs_more {
+            if self.queue_writer.write_after(|| self.receive_lines(&mut lines)) {
+                if has_ended {
+                    return;
+                }
                 let read = source.read(lines.read_buffer()).await;
                 if let Err(error) = &read {
                     tracing::debug!(%error, "read failed");

@@ -1,6 +1,6 @@
 //! Standard input and output without the event loop of the runtime, which would cost as much as a short answer.
 //!
-//! Input is read where the thread may wait. Output is written at once; a thread waits only while the peer has no room.
+//! Reading input blocks its thread. Output is written at once; the event loop is asked only while the peer has no room.
 
 use std::{
     io,
@@ -12,18 +12,12 @@ use std::{
 
 use rustix::{
     buffer::spare_capacity,
-    event::{PollFd, PollFlags, Timespec},
+    event::{PollFd, PollFlags},
     fs::{FileType, Mode, OFlags, fstat},
     io::Errno,
     net::SendFlags,
 };
-use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite},
-    task::{JoinHandle, spawn_blocking},
-};
-
-/// How long a thread waits at once until the peer reads: so long the end of the program may have to wait for it.
-const MAX_ROOM_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, Interest, unix::AsyncFd};
 
 /// Where the bytes of a peer come from.
 pub(super) trait ByteSource: Send + 'static {
@@ -37,7 +31,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> ByteSource for R {
     }
 }
 
-/// Standard input. To read it blocks the thread.
+/// Standard input. Reading it blocks the thread.
 pub(super) struct BlockingStdin;
 
 impl ByteSource for BlockingStdin {
@@ -54,17 +48,20 @@ impl ByteSource for BlockingStdin {
     }
 }
 
-/// Standard output, where one can write without waiting; `None` where only threads can.
-pub(super) fn stdout() -> Option<Box<dyn AsyncWrite + Send + Unpin>> {
-    Some(Box::new(DirectOutput::new(rustix::stdio::stdout())?))
+/// Standard output. Where it cannot be written without waiting, threads of the runtime write it.
+pub(super) fn stdout() -> Box<dyn AsyncWrite + Send + Unpin> {
+    match DirectOutput::new(rustix::stdio::stdout()) {
+        Some(output) => Box::new(output),
+        None => Box::new(tokio::io::stdout()),
+    }
 }
 
 /// An output that is written at once as far as it has room.
 struct DirectOutput {
     file: Arc<OwnedFd>,
     is_socket: bool,
-    /// Waits for room while there is none.
-    waiting: Option<JoinHandle<()>>,
+    /// Tells of room, while there is none.
+    waiting: Option<AsyncFd<Arc<OwnedFd>>>,
 }
 
 impl DirectOutput {
@@ -74,7 +71,7 @@ impl DirectOutput {
         let file = match file_type {
             // Each write to a socket says that it does not wait, and a file always has room.
             FileType::Socket | FileType::RegularFile => output.try_clone_to_owned().ok()?,
-            // Other programs share it, as what reads standard error: so it is opened once more, where it has a path.
+            // Others share its file description, such as standard error, so it must stay blocking. It is opened once more.
             _ => {
                 let path = format!("/proc/self/fd/{}", output.as_raw_fd());
                 let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -86,7 +83,7 @@ impl DirectOutput {
 
     fn write(&self, bytes: &[u8]) -> rustix::io::Result<usize> {
         match self.is_socket {
-            true => rustix::net::send(&self.file, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL),
+            true => rustix::net::send(&self.file, bytes, SendFlags::DONTWAIT),
             false => rustix::io::write(&self.file, bytes),
         }
     }
@@ -95,17 +92,12 @@ impl DirectOutput {
 impl AsyncWrite for DirectOutput {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         loop {
-            if let Some(waiting) = &mut self.waiting {
-                let _ = ready!(Pin::new(waiting).poll(context));
+            if let Some(waiting) = &self.waiting {
+                drop(ready!(waiting.poll_write_ready(context))?);
                 self.waiting = None;
             }
             match self.write(bytes) {
-                Err(Errno::AGAIN) => {
-                    let file = self.file.clone();
-                    self.waiting = Some(spawn_blocking(move || {
-                        let _ = rustix::event::poll(&mut [PollFd::new(&file, PollFlags::OUT)], Some(&MAX_ROOM_WAIT));
-                    }));
-                }
+                Err(Errno::AGAIN) => self.waiting = Some(wait_for_room(self.file.clone())?),
                 Err(Errno::INTR) => {}
                 written => return Poll::Ready(Ok(written?)),
             }
@@ -119,6 +111,11 @@ impl AsyncWrite for DirectOutput {
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
+}
+
+fn wait_for_room(file: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
+    #[expect(deprecated, reason = "its successor is unsafe, for types whose descriptor changes; an OwnedFd's does not")]
+    AsyncFd::with_interest(file, Interest::WRITABLE)
 }
 
 #[cfg(test)]
@@ -143,6 +140,7 @@ mod tests {
         assert_eq!(reading.await.unwrap()[1..], sent);
     }
 
+    #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn pipe_and_socket_are_written_as_they_are_read() {
         let (far, near) = std::io::pipe().unwrap();
@@ -151,6 +149,7 @@ mod tests {
         all_is_written(&near, far).await;
     }
 
+    #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn what_others_share_stays_blocking() {
         let (near, _far) = std::os::unix::net::UnixStream::pair().unwrap();

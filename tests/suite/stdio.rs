@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -235,22 +235,26 @@ fn sockets_and_files_are_served_as_pipes_are() {
         let mut command = Command::new(FOLIO_BIN);
         command.arg("serve").arg(folder.path()).stdin(stdin).stdout(stdout).stderr(Stdio::null()).spawn().unwrap()
     };
+    let exit_code = |mut server: Child| {
+        wait_until("the end of folio", || server.try_wait().unwrap().is_some());
+        server.wait().unwrap().code()
+    };
     for is_nonblocking in [false, true] {
         let (near, mut far) = UnixStream::pair().unwrap();
         near.set_nonblocking(is_nonblocking).unwrap();
         far.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
-        let mut server = start(OwnedFd::from(near.try_clone().unwrap()).into(), OwnedFd::from(near).into());
+        let server = start(OwnedFd::from(near.try_clone().unwrap()).into(), OwnedFd::from(near).into());
         far.write_all(ping.as_bytes()).unwrap();
         let mut read = vec![0; answer.len()];
         far.read_exact(&mut read).unwrap();
         assert_eq!(String::from_utf8_lossy(&read), answer);
         far.shutdown(Shutdown::Write).unwrap();
-        assert_eq!(server.wait().unwrap().code(), Some(0));
+        assert_eq!(exit_code(server), Some(0));
     }
     folder.write("requests", ping.repeat(1000));
     let output = File::create(folder.join("answers")).unwrap();
-    let mut server = start(File::open(folder.join("requests")).unwrap().into(), output.into());
-    assert_eq!(server.wait().unwrap().code(), Some(0));
+    let server = start(File::open(folder.join("requests")).unwrap().into(), output.into());
+    assert_eq!(exit_code(server), Some(0));
     assert_eq!(fs::read_to_string(folder.join("answers")).unwrap(), answer.repeat(1000));
 }
 

@@ -22,6 +22,9 @@ use crate::template::ScopeShape;
 use crate::value_types::TextOrFile;
 use crate::yaml::{Document, Spanned};
 
+/// How many files one more thread must have to read to be worth its start.
+const FILES_PER_THREAD: usize = 8;
+
 /// Packs whose included files are read.
 pub struct ReadPacks {
     pub(super) loaded: LoadedPacks,
@@ -148,7 +151,7 @@ fn read_pack(
     let first = load_context.report.sources.next_id();
     let with_ids: Vec<(MatchedFile, FileId)> = included.into_iter().zip((first.0..).map(FileId)).collect();
     let reader = FileReader::new(pack, earlier, load_context);
-    let read = map_on_all_cores(&with_ids, |(matched, id)| reader.read(matched, *id));
+    let read = map_on_all_cores(&with_ids, FILES_PER_THREAD, |(matched, id)| reader.read(matched, *id));
     let mut placed = Vec::new();
     for ((matched, id), outcome) in with_ids.into_iter().zip(read) {
         let path = pack.pack.folder.path().join(&matched.path.value);

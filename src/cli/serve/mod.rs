@@ -151,13 +151,13 @@ struct LoadedServer {
     world: Arc<RealWorld>,
 }
 
-/// One thread for a pipe, one for each core for sockets, and two at least. A current-thread runtime could not move long work to
+/// One thread beside that of stdin, one for each core for sockets, and two at least. A current-thread runtime could not move long work to
 /// another thread.
 fn build_runtime(arguments: &ServeArgs) -> anyhow::Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     builder.worker_threads(if arguments.http.is_none() { 1 } else { cores.max(2) });
-    // As many events as one pipe and a few programs have at once.
+    // As many events as a few programs have at once.
     if arguments.http.is_none() {
         builder.max_io_events_per_tick(64);
     } else {
