@@ -11,10 +11,7 @@ use futures_util::{
     future::{BoxFuture, Fuse, FusedFuture},
 };
 use parking_lot::Mutex;
-use tokio::{
-    io::AsyncWrite,
-    task::{JoinHandle, coop::unconstrained},
-};
+use tokio::{io::AsyncWrite, task::coop::unconstrained};
 
 use super::{deferred_waker::DeferredWaker, send_queue::SendQueue};
 
@@ -25,22 +22,23 @@ pub(super) struct QueueWriter {
 }
 
 impl QueueWriter {
-    /// Starts to write. The task ends when the queue is closed and empty, or the peer takes nothing any more.
-    pub(super) fn start(
+    pub(super) fn new(
         send_queue: Arc<SendQueue>,
         writer: impl AsyncWrite + Unpin + Send + 'static,
-    ) -> (Arc<QueueWriter>, JoinHandle<()>) {
+    ) -> Arc<QueueWriter> {
         // What the reading thread has used of its budget must not stop the writing.
         let writing = unconstrained(async move { send_queue.write_to(writer).await }).boxed().fuse();
-        let queue_writer = Arc::new(QueueWriter { writing: Mutex::new(writing), waker: Arc::default() });
-        let task = tokio::spawn({
-            let queue_writer = queue_writer.clone();
-            poll_fn(move |context| {
-                queue_writer.waker.register(context.waker());
-                queue_writer.poll()
-            })
-        });
-        (queue_writer, task)
+        Arc::new(QueueWriter { writing: Mutex::new(writing), waker: Arc::default() })
+    }
+
+    /// Writes until the queue is closed and empty, or the peer takes nothing any more. The last task that runs this is the one
+    /// that is woken.
+    pub(super) async fn run(&self) {
+        poll_fn(|context| {
+            self.waker.register(context.waker());
+            self.poll()
+        })
+        .await;
     }
 
     /// Does what may fill the queue, and writes that, without waking the task. Neither may wait.
@@ -68,7 +66,7 @@ mod tests {
         time::Duration,
     };
 
-    use tokio::io::AsyncReadExt;
+    use tokio::{io::AsyncReadExt, sync::oneshot, task::JoinHandle};
     use tokio_util::sync::CancellationToken;
 
     use super::*;
@@ -81,7 +79,9 @@ mod tests {
     fn start() -> (Arc<SendQueue>, Arc<QueueWriter>, JoinHandle<()>, tokio::io::DuplexStream) {
         let (near, far) = tokio::io::duplex(64 * 1024);
         let send_queue = SendQueue::new(&Arc::default(), CancellationToken::new());
-        let (queue_writer, task) = QueueWriter::start(send_queue.clone(), near);
+        let queue_writer = QueueWriter::new(send_queue.clone(), near);
+        let writing = queue_writer.clone();
+        let task = tokio::spawn(async move { writing.run().await });
         (send_queue, queue_writer, task, far)
     }
 
@@ -96,6 +96,30 @@ mod tests {
         queue_writer.write_after(|| send_queue.close());
         task.await.unwrap();
         assert_eq!(far.read(&mut read).await.unwrap(), 0, "the end is seen");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn work_does_not_delay_the_end() {
+        let (send_queue, queue_writer, _task, mut far) = start();
+        let (begun, has_begun) = oneshot::channel();
+        let (end, may_end) = std::sync::mpsc::channel::<()>();
+        let working = std::thread::spawn({
+            let queue_writer = queue_writer.clone();
+            move || {
+                queue_writer.write_after(|| {
+                    begun.send(()).unwrap();
+                    may_end.recv().unwrap();
+                });
+            }
+        });
+        has_begun.await.unwrap();
+        send_queue.push(line("a"));
+        send_queue.close();
+        tokio::time::timeout(Duration::from_secs(20), queue_writer.run()).await.expect("it waits for the work");
+        let mut read = [0; 2];
+        assert_eq!(far.read(&mut read).await.unwrap(), 2);
+        end.send(()).unwrap();
+        working.join().unwrap();
     }
 
     /// Whatever the moment, it is written without more work to come.

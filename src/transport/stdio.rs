@@ -60,7 +60,7 @@ pub async fn serve(shared_server: &SharedServer, stop: CancellationToken) {
 /// Serves a peer at the other ends of `reader` and `writer` until it is gone or `stop` is cancelled.
 pub async fn serve_on<R, W>(shared_server: &SharedServer, reader: R, writer: W, stop: CancellationToken)
 where
-    R: AsyncRead + Unpin + Send + 'static,
+    R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send + 'static,
 {
     serve_peer(shared_server, writer, stop, |input| input.receive_all(reader)).await;
@@ -81,8 +81,12 @@ async fn serve_peer<F: Future<Output = ()>>(
     let send_queue = SendQueue::new(peer_state.caller(), abort.clone());
     let stopping = stop.child_token();
     let connection = Arc::new(PipeConnection::new(shared_server, peer_state, send_queue.clone(), stopping.clone()));
-    let (queue_writer, mut writing) = QueueWriter::start(send_queue.clone(), writer);
-    let input = PipeInput { connection: connection.clone(), queue_writer, abort: abort.clone() };
+    let queue_writer = QueueWriter::new(send_queue.clone(), writer);
+    let writing = tokio::spawn({
+        let queue_writer = queue_writer.clone();
+        async move { queue_writer.run().await }
+    });
+    let input = PipeInput { connection: connection.clone(), queue_writer: queue_writer.clone(), abort: abort.clone() };
     let _ = abort.run_until_cancelled(read(input)).await;
     // Calls and streams end.
     stopping.cancel();
@@ -90,8 +94,9 @@ async fn serve_peer<F: Future<Output = ()>>(
     let unanswered = connection.state().pending().len();
     connection.state().cancel_all();
     send_queue.close();
-    if tokio::time::timeout(FLUSH_TIMEOUT, &mut writing).await.is_err() {
-        writing.abort();
+    // A long message may still occupy the thread that reads, and a call that of the task.
+    writing.abort();
+    if tokio::time::timeout(FLUSH_TIMEOUT, queue_writer.run()).await.is_err() {
         send_queue.abort();
     }
     unanswered + send_queue.unwritten_responses()

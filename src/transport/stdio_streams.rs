@@ -20,12 +20,12 @@ use rustix::{
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, Interest, unix::AsyncFd};
 
 /// Where the bytes of a peer come from.
-pub(super) trait ByteSource: Send + 'static {
+pub(super) trait ByteSource: Send {
     /// Adds what there is to `buffer`, once there is anything. Returns how much; nothing at the end.
     fn read(&mut self, buffer: &mut Vec<u8>) -> impl Future<Output = io::Result<usize>> + Send;
 }
 
-impl<R: AsyncRead + Unpin + Send + 'static> ByteSource for R {
+impl<R: AsyncRead + Unpin + Send> ByteSource for R {
     async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         self.read_buf(buffer).await
     }
@@ -72,11 +72,12 @@ impl DirectOutput {
             // Each write to a socket says that it does not wait, and a file always has room.
             FileType::Socket | FileType::RegularFile => output.try_clone_to_owned().ok()?,
             // Others share its file description, such as standard error, so it must stay blocking. It is opened once more.
-            _ => {
+            FileType::Fifo => {
                 let path = format!("/proc/self/fd/{}", output.as_raw_fd());
-                let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-                rustix::fs::open(path, flags, Mode::empty()).ok()?
+                rustix::fs::open(path, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).ok()?
             }
+            // The path of a terminal may lead to another one.
+            _ => return None,
         };
         Some(DirectOutput { file: Arc::new(file), is_socket: file_type == FileType::Socket, waiting: None })
     }
