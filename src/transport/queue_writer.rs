@@ -31,14 +31,18 @@ impl QueueWriter {
         Arc::new(QueueWriter { writing: Mutex::new(writing), waker: Arc::default() })
     }
 
-    /// Writes until the queue is closed and empty, or the peer takes nothing any more. The last task that runs this is the one
-    /// that is woken.
+    /// Writes until the queue is closed and empty, or the peer takes nothing any more. One task runs this.
     pub(super) async fn run(&self) {
         poll_fn(|context| {
             self.waker.register(context.waker());
             self.poll()
         })
         .await;
+    }
+
+    /// The same at the end, when the work of [`write_after`](Self::write_after) is no longer waited for.
+    pub(super) async fn finish(&self) {
+        poll_fn(|context| self.poll_with(context)).await;
     }
 
     /// Does what may fill the queue, and writes that, without waking the task. Neither may wait.
@@ -51,11 +55,12 @@ impl QueueWriter {
     }
 
     fn poll(&self) -> Poll<()> {
+        self.poll_with(&mut Context::from_waker(&self.waker.clone().into()))
+    }
+
+    fn poll_with(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut writing = self.writing.lock();
-        match writing.is_terminated() {
-            true => Poll::Ready(()),
-            false => writing.poll_unpin(&mut Context::from_waker(&self.waker.clone().into())),
-        }
+        if writing.is_terminated() { Poll::Ready(()) } else { writing.poll_unpin(context) }
     }
 }
 
@@ -100,7 +105,9 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn work_does_not_delay_the_end() {
-        let (send_queue, queue_writer, _task, mut far) = start();
+        let (near, mut far) = tokio::io::duplex(1);
+        let send_queue = SendQueue::new(&Arc::default(), CancellationToken::new());
+        let queue_writer = QueueWriter::new(send_queue.clone(), near);
         let (begun, has_begun) = oneshot::channel();
         let (end, may_end) = std::sync::mpsc::channel::<()>();
         let working = std::thread::spawn({
@@ -113,11 +120,12 @@ mod tests {
             }
         });
         has_begun.await.unwrap();
-        send_queue.push(line("a"));
+        send_queue.push(line("answer"));
         send_queue.close();
-        tokio::time::timeout(Duration::from_secs(20), queue_writer.run()).await.expect("it waits for the work");
-        let mut read = [0; 2];
-        assert_eq!(far.read(&mut read).await.unwrap(), 2);
+        let mut read = [0; 7];
+        let both = async { tokio::join!(queue_writer.finish(), far.read_exact(&mut read)) };
+        tokio::time::timeout(Duration::from_secs(20), both).await.expect("it waits for the work").1.unwrap();
+        assert_eq!(&read, b"answer\n");
         end.send(()).unwrap();
         working.join().unwrap();
     }

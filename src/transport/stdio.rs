@@ -1,6 +1,7 @@
 //! Standard input and output, and any other pipe: a message a line.
 
 use std::{
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -9,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{FutureExt, future::FusedFuture};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -82,21 +84,28 @@ async fn serve_peer<F: Future<Output = ()>>(
     let stopping = stop.child_token();
     let connection = Arc::new(PipeConnection::new(shared_server, peer_state, send_queue.clone(), stopping.clone()));
     let queue_writer = QueueWriter::new(send_queue.clone(), writer);
-    let writing = tokio::spawn({
-        let queue_writer = queue_writer.clone();
-        async move { queue_writer.run().await }
-    });
     let input = PipeInput { connection: connection.clone(), queue_writer: queue_writer.clone(), abort: abort.clone() };
-    let _ = abort.run_until_cancelled(read(input)).await;
-    // Calls and streams end.
-    stopping.cancel();
-    let _ = tokio::time::timeout(STOP_TIMEOUT, connection.wait_until_answered()).await;
-    let unanswered = connection.state().pending().len();
-    connection.state().cancel_all();
+    let reading = async {
+        let _ = abort.run_until_cancelled(read(input)).await;
+        // Calls and streams end.
+        stopping.cancel();
+        let _ = tokio::time::timeout(STOP_TIMEOUT, connection.wait_until_answered()).await;
+        let unanswered = connection.state().pending().len();
+        connection.state().cancel_all();
+        unanswered
+    };
+    let unanswered = {
+        let (mut reading, mut writing) = (pin!(reading), pin!(queue_writer.run().fuse()));
+        loop {
+            tokio::select! {
+                biased;
+                unanswered = &mut reading => break unanswered,
+                () = &mut writing, if !writing.is_terminated() => {}
+            }
+        }
+    };
     send_queue.close();
-    // A long message may still occupy the thread that reads, and a call that of the task.
-    writing.abort();
-    if tokio::time::timeout(FLUSH_TIMEOUT, queue_writer.run()).await.is_err() {
+    if tokio::time::timeout(FLUSH_TIMEOUT, queue_writer.finish()).await.is_err() {
         send_queue.abort();
     }
     unanswered + send_queue.unwritten_responses()
@@ -269,8 +278,6 @@ impl PipeConnection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures_util::FutureExt;
-
     use crate::server::testing::{TEST_MANIFEST, shared_server};
 
     /// An answer that is not pending any more may not be in the queue yet.
