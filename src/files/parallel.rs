@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Maps items on all cores, and keeps their order. So many items make the start of one more thread worth while.
+/// Maps items on all cores, and keeps their order. `items_per_thread` of them are worth the start of one more thread.
 pub fn map_on_all_cores<T: Sync, R: Send>(
     items: &[T],
     items_per_thread: usize,
@@ -22,7 +22,7 @@ pub fn map_on_all_cores<T: Sync, R: Send>(
         taken.collect::<Vec<(usize, R)>>()
     };
     let mut mapped = thread::scope(|scope| {
-        // Without a thread more, those that there are do its work.
+        // Where no thread can start, the others do its work.
         let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
         let threads: Vec<_> = (1..threads).filter_map(start).collect();
         let mut mapped = work();

@@ -151,8 +151,8 @@ struct LoadedServer {
     world: Arc<RealWorld>,
 }
 
-/// One thread beside that of stdin, one for each core for sockets, and two at least. A current-thread runtime could not move long work to
-/// another thread.
+/// One thread beside that of stdin, one for each core for sockets, and two at least. A current-thread runtime could not
+/// move long work to another thread.
 fn build_runtime(arguments: &ServeArgs) -> anyhow::Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
