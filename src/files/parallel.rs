@@ -37,16 +37,24 @@ pub fn map_on_all_cores<T: Sync, R: Send>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
 
     #[test]
     fn order_stays() {
         for count in [0, 1, 15, 1000] {
             let items: Vec<usize> = (0..count).collect();
-            assert_eq!(
-                map_on_all_cores(&items, 8, |item| item * 2),
-                (0..count).map(|item| item * 2).collect::<Vec<_>>()
-            );
+            let is_ahead = AtomicBool::new(false);
+            let mapped = map_on_all_cores(&items, 8, |item| {
+                // Another thread, where there is one, overtakes the one that has this item.
+                (0..10_000)
+                    .take_while(|_| *item == 10 && !is_ahead.load(Ordering::SeqCst))
+                    .for_each(|_| thread::yield_now());
+                is_ahead.fetch_or(*item == 20, Ordering::SeqCst);
+                item * 2
+            });
+            assert!(mapped.into_iter().eq((0..count).map(|item| item * 2)), "{count}");
         }
     }
 }
