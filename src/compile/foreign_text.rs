@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use memchr::memchr;
+use memchr::memmem;
 
 use super::{Compiler, Exposure};
 use crate::diagnostic::Code;
@@ -133,10 +133,7 @@ impl Form {
     fn matches<'t>(&self, text: &'t str) -> impl Iterator<Item = (Range<usize>, &'t str)> {
         // What is escaped, and the braces of templates and of other forms.
         let before: &[char] = if self.open == "{" { &['{', '$', '\\', '#', '%'] } else { &['$', '\\'] };
-        // Most texts have few of these signs, and one byte is found faster than a text.
-        let sign = self.open.bytes().next().filter(|sign| memchr(*sign, text.as_bytes()).is_some());
-        let starts = sign.into_iter().flat_map(|_| text.match_indices(self.open));
-        starts.filter_map(move |(start, _)| {
+        memmem::find_iter(text.as_bytes(), self.open).filter_map(move |start| {
             let inner = first_bytes(text.get(start + self.open.len()..)?, MAX_FORM_BYTES);
             let length = match self.close {
                 "" => inner.len() - inner.trim_start_matches(is_word_char).len(),

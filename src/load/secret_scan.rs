@@ -21,10 +21,6 @@ const CREDENTIAL_PATTERNS: &str = concat!(
     r"|\bBasic [A-Za-z0-9+/]{7,}={1,2}",
 );
 
-/// Every such token contains one of these literals; most files contain none.
-const TOKEN_LITERALS: &[&str] =
-    &["ghp_", "github_pat_", "gho_", "glpat-", "sk-", "AKIA", "xox", "AIza", "PRIVATE KEY", ".eyJ"];
-
 /// Whether a text contains what looks like a token, a key or a password.
 pub fn looks_secret(text: &str) -> bool {
     let patterns = [TOKEN_PATTERNS, CREDENTIAL_PATTERNS].map(Regex::new);
@@ -43,9 +39,6 @@ pub fn warn_of_secrets(first: FileId, imported_prompts: &[FileId], load_context:
         if let Some(document) = load_context.documents.get(file) {
             let urls = document.texts().filter(|(text, _)| text.contains("://") && has_literal_credential(text));
             in_urls.extend(urls.map(|(_, at)| at));
-        }
-        if !TOKEN_LITERALS.iter().any(|hint| text.contains(hint)) {
-            continue;
         }
         let hits = TOKENS.iter().flat_map(|tokens| tokens.find_iter(text));
         found.extend(hits.map(|hit| Span::new(file, hit.start(), hit.end())));

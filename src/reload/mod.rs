@@ -138,14 +138,15 @@ impl WatchHandle {
     }
 }
 
-/// Watches the dependencies of `first`, and reloads with `load` when they change. To be called within a tokio runtime;
-/// returns at once. Without file notifications it logs a warning and polls.
+/// Watches the dependencies of `first`, and reloads when they change, with what `make_source` makes after the start delay, on
+/// a thread that may block. To be called within a tokio runtime; returns at once. Without file notifications it logs a
+/// warning and polls.
 pub fn watch<L: ReloadSource>(
-    load: L,
+    make_source: impl FnOnce() -> L + Send + 'static,
     first: InitialLoad,
     options: WatchOptions,
     shutdown: CancellationToken,
 ) -> WatchHandle {
     let open_backend: OpenBackend = Box::new(watcher::open_backend);
-    watch_task::WatchTask::new(options, shutdown).spawn(load, first, open_backend)
+    watch_task::WatchTask::new(options, shutdown).spawn(make_source, first, open_backend)
 }

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 
-use notify::{RecursiveMode, Watcher, WatcherKind};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
 use super::*;
+use hooked_backend::hooked_backend;
 use tokio::sync::watch;
 
+pub(super) mod hooked_backend;
 mod save_methods;
 
 /// The texts of all files below a folder.
@@ -131,7 +132,7 @@ impl WatchTest {
         let shutdown = CancellationToken::new();
         let listen = self.listen.unwrap_or_else(|| Box::new(watcher::open_backend));
         let task = watch_task::WatchTask::new(self.options, shutdown.clone());
-        let watching = task.spawn(reader, first, listen);
+        let watching = task.spawn(move || reader, first, listen);
         RunningWatch { _temporary: self.temporary, root: self.root, seen: receiver, rounds, watching, shutdown }
     }
 
@@ -452,42 +453,17 @@ async fn requested_reload_is_published_without_change() {
     assert!(!running.rounds.lock().unwrap().last().unwrap().requested);
 }
 
-/// A watcher whose system allows `left` more watches.
-struct LimitedBackend {
-    left: usize,
-    inner: watcher::Backend,
-}
-
-impl Watcher for LimitedBackend {
-    fn new<F: notify::EventHandler>(handler: F, config: notify::Config) -> notify::Result<LimitedBackend> {
-        Ok(LimitedBackend { left: 0, inner: Box::new(notify::RecommendedWatcher::new(handler, config)?) })
-    }
-
-    fn watch(&mut self, path: &Path, mode: RecursiveMode) -> notify::Result<()> {
-        if self.left == 0 {
-            return Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch));
-        }
-        self.left -= 1;
-        self.inner.watch(path, mode)
-    }
-
-    fn unwatch(&mut self, path: &Path) -> notify::Result<()> {
-        self.inner.unwatch(path)
-    }
-
-    fn kind() -> WatcherKind {
-        WatcherKind::NullWatcher
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_are_polled_without_a_backend_or_watches() {
     let limit = || notify::Error::new(notify::ErrorKind::MaxFilesWatch);
     for watches in [None, Some(0), Some(2)] {
         let mut watch_test = WatchTest::new();
         watch_test.listen = Some(Box::new(move |wakeup| {
-            let left = watches.ok_or_else(limit)?;
-            Ok(Box::new(LimitedBackend { left, inner: watcher::open_backend(wakeup)? }))
+            let mut left: usize = watches.ok_or_else(limit)?;
+            Ok(hooked_backend(watcher::open_backend(wakeup)?, move |_| {
+                left = left.checked_sub(1).ok_or_else(limit)?;
+                Ok(())
+            }))
         }));
         let mut running = watch_test.start();
         for text in ["two", "three"] {
@@ -495,28 +471,6 @@ async fn files_are_polled_without_a_backend_or_watches() {
             fs::write(running.root.join("new/sub/a.md"), text).unwrap();
             running.wait_for_text("polled", "new/sub/a.md", text).await;
         }
-    }
-}
-
-/// A watcher that hears nothing.
-struct DeafBackend(Arc<Mutex<Vec<PathBuf>>>);
-
-impl Watcher for DeafBackend {
-    fn new<F: notify::EventHandler>(_: F, _: notify::Config) -> notify::Result<DeafBackend> {
-        Ok(DeafBackend(Arc::default()))
-    }
-
-    fn watch(&mut self, path: &Path, _: RecursiveMode) -> notify::Result<()> {
-        self.0.lock().unwrap().push(path.to_path_buf());
-        Ok(())
-    }
-
-    fn unwatch(&mut self, _: &Path) -> notify::Result<()> {
-        Ok(())
-    }
-
-    fn kind() -> WatcherKind {
-        WatcherKind::NullWatcher
     }
 }
 
@@ -531,7 +485,13 @@ async fn requested_reload_watches_what_no_event_told_of() {
     }
     std::os::unix::fs::symlink("../v1", root.join("link")).unwrap();
     let recorded = watched.clone();
-    watch_test.listen = Some(Box::new(|_| Ok(Box::new(DeafBackend(recorded)))));
+    // The wakeup of its own is one that nobody waits for: no event is heard.
+    watch_test.listen = Some(Box::new(move |_| {
+        Ok(hooked_backend(watcher::open_backend(Arc::default())?, move |path| {
+            recorded.lock().unwrap().push(path.to_path_buf());
+            Ok(())
+        }))
+    }));
     let running = watch_test.start_settled().await;
     assert!(watched.lock().unwrap().contains(&beside("v1")));
     std::os::unix::fs::symlink("../v2", root.join("new")).unwrap();

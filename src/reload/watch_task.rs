@@ -35,12 +35,20 @@ impl WatchTask {
     }
 
     /// Spawns the task, which continues from the load `first`.
-    pub(super) fn spawn<L: ReloadSource>(self, load: L, first: InitialLoad, open_backend: OpenBackend) -> WatchHandle {
+    pub(super) fn spawn<L: ReloadSource>(
+        self,
+        make_source: impl FnOnce() -> L + Send + 'static,
+        first: InitialLoad,
+        open_backend: OpenBackend,
+    ) -> WatchHandle {
         #[cfg(test)]
         let (reload_requests, counts) = (self.reload_requests.clone(), self.counts.subscribe());
         let sighups = forward_sighup(self.options.reload_on_sighup, Arc::clone(&self.reload_requests));
         let (wakeup, options, shutdown) = (Arc::clone(&self.wakeup), self.options.clone(), self.shutdown.clone());
-        let start = move || Reloader::start(load, first, FolderWatcher::new(wakeup, &options, open_backend), shutdown);
+        let start = move || {
+            let watcher = FolderWatcher::new(wakeup, &options, open_backend);
+            Reloader::start(make_source(), first, watcher, shutdown)
+        };
         let task = task::spawn(async move {
             tokio::select! {
                 () = self.run(start) => {}

@@ -257,35 +257,10 @@ impl EventSource {
 mod tests {
     use std::fs;
 
-    use notify::WatcherKind;
     use notify::event::Flag;
 
     use super::*;
-
-    /// A watcher just before whose first watch the awaited folders come into being.
-    struct RacingBackend {
-        awaited: PathBuf,
-        inner: Backend,
-    }
-
-    impl Watcher for RacingBackend {
-        fn new<F: notify::EventHandler>(_: F, _: notify::Config) -> notify::Result<RacingBackend> {
-            Err(notify::Error::generic("made by hand"))
-        }
-
-        fn watch(&mut self, path: &Path, mode: RecursiveMode) -> notify::Result<()> {
-            fs::create_dir_all(&self.awaited).unwrap();
-            self.inner.watch(path, mode)
-        }
-
-        fn unwatch(&mut self, path: &Path) -> notify::Result<()> {
-            self.inner.unwatch(path)
-        }
-
-        fn kind() -> WatcherKind {
-            WatcherKind::NullWatcher
-        }
-    }
+    use crate::reload::tests::hooked_backend::hooked_backend;
 
     #[tokio::test]
     async fn folder_created_while_watching_starts_is_watched() {
@@ -295,8 +270,9 @@ mod tests {
         let dependencies = Arc::new(dependencies);
         let wakeup = Arc::<Wakeup>::default();
         let overtaken = awaited.clone();
-        let open: OpenBackend =
-            Box::new(|wakeup| Ok(Box::new(RacingBackend { awaited: overtaken, inner: open_backend(wakeup)? })));
+        let open: OpenBackend = Box::new(|wakeup| {
+            Ok(hooked_backend(open_backend(wakeup)?, move |_| Ok(fs::create_dir_all(&overtaken).unwrap())))
+        });
         let mut watcher = FolderWatcher::new(Arc::clone(&wakeup), &WatchOptions::default(), open);
         watcher.watch(&dependencies);
         tokio::select! {

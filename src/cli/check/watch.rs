@@ -21,7 +21,8 @@ pub(crate) fn run(check: ManifestCheck) -> anyhow::Result<Exit> {
     let first = InitialLoad { started_at, watch: checked.dependencies };
     let reload = CheckReload { check, last_dependencies: first.watch.clone(), printed };
     let options = WatchOptions { reload_on_sighup: false, ..WatchOptions::default() };
-    build_runtime()?.block_on(async { reload::watch(reload, first, options, CancellationToken::new()).join().await });
+    build_runtime()?
+        .block_on(async { reload::watch(move || reload, first, options, CancellationToken::new()).join().await });
     Ok(Exit::Success)
 }
 

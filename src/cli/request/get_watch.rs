@@ -51,7 +51,7 @@ async fn watch(prompt: PromptReload) -> anyhow::Result<Exit> {
         let (prompt, exit, initial_load) = first?;
         if exit != Exit::CannotRun {
             let options = WatchOptions { reload_on_sighup: false, ..WatchOptions::default() };
-            reload::watch(prompt, initial_load, options, stop.clone()).join().await;
+            reload::watch(move || prompt, initial_load, options, stop.clone()).join().await;
         }
         Ok(exit)
     };

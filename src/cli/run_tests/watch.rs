@@ -48,7 +48,7 @@ pub(crate) fn run(location: ManifestLocation, arguments: &TestArgs, output: &Out
         };
         let first = InitialLoad { started_at, watch: dependencies };
         let options = WatchOptions { reload_on_sighup: false, ..WatchOptions::default() };
-        reload::watch(watch, first, options, stop).join().await;
+        reload::watch(move || watch, first, options, stop).join().await;
         anyhow::Ok(())
     })?;
     // A test that still runs is not waited for.

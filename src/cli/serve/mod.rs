@@ -195,9 +195,7 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
         dev.run_tests_of(source, server.origin.environment.clone());
         dev::serve_dev_page(dev, &shared_server, stop.clone()).await?;
     }
-    let watching = (!arguments.no_watch).then(|| start_watch(invocation, server, shared_server.clone(), stop.clone()));
-    // What only the load needed is dropped by now.
-    return_free_memory();
+    let watching = start_watch(invocation, server, shared_server.clone(), stop.clone());
     match bound {
         Some(bound) => {
             eprint_addresses(&bound, dev.is_none(), output);
@@ -280,37 +278,53 @@ fn say_that_stdio_is_served(shared_server: &SharedServer, output: &Output) {
     }
 }
 
-/// Starts to watch and reload, from the load that is served.
+/// Starts to watch and reload, from the load that is served, unless nothing is to be watched.
 fn start_watch(
     invocation: &Invocation<'_>,
     server: LoadedServer,
     shared_server: SharedServer,
     stop: CancellationToken,
-) -> WatchHandle {
+) -> Option<WatchHandle> {
     let Invocation { arguments, dev, output } = invocation;
+    if arguments.no_watch {
+        tokio::task::spawn_blocking(move || drop_load(server));
+        return None;
+    }
     let serving_mode = reload_serving_mode(arguments, &server);
-    let LoadedServer { origin, built, reported, started_at, .. } = server;
-    // What a broken manifest is served as is not what was loaded.
-    let served = Some(shared_server.catalog()).filter(|_| !built.report.has_errors());
-    let mut reload = ManifestReload {
-        last_fingerprint: Some(load_fingerprint(&built.report, served.as_deref())),
-        origin,
-        serving_mode,
-        shared_server,
-        output: Output::clone(output),
-        last_dependencies: built.dependencies.clone(),
-        files: ReadFiles::default(),
-        reported,
-        dev: dev.clone(),
+    let LoadedServer { origin, mut built, reported, started_at, .. } = server;
+    let first = InitialLoad { started_at, watch: built.dependencies.clone() };
+    let (output, dev) = (Output::clone(output), dev.clone());
+    // Clients are answered meanwhile: all this takes its time where there are thousands of files.
+    let make_reload = move || {
+        // What a broken manifest is served as is not what was loaded.
+        let served = Some(shared_server.catalog()).filter(|_| !built.report.has_errors());
+        let mut reload = ManifestReload {
+            last_fingerprint: Some(load_fingerprint(&built.report, served.as_deref())),
+            origin,
+            serving_mode,
+            shared_server,
+            output,
+            last_dependencies: std::mem::take(&mut built.dependencies),
+            files: ReadFiles::default(),
+            reported,
+            dev,
+        };
+        reload.keep_files(std::mem::take(&mut built.files));
+        drop_load(built);
+        reload
     };
-    reload.keep_files(built.files);
-    let first = InitialLoad { started_at, watch: built.dependencies };
     let options = reload::WatchOptions {
         poll_interval: arguments.poll,
         start_delay: WATCH_START_DELAY,
         ..reload::WatchOptions::default()
     };
-    reload::watch(reload, first, options, stop)
+    Some(reload::watch(make_reload, first, options, stop))
+}
+
+/// Drops what only the load needed, and returns its memory to the system.
+fn drop_load<T>(loaded: T) {
+    drop(loaded);
+    return_free_memory();
 }
 
 /// How reloaded catalogs will be used: some settings stay until the next start.

@@ -1,5 +1,9 @@
 //! Files of other programs that are taken for a manifest, each of which is one mistake.
 
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
 use super::{Corrector, pattern};
 use crate::diagnostic::Code;
 use crate::yaml::NodeId;
@@ -70,12 +74,14 @@ pub(super) const FILES: &[ForeignFile] = &[
     file("{ packages|remotes: $x, $schema: $y }", "packages", "belongs to an entry of a registry", INIT_HELP),
 ];
 
+/// Their shapes, read once.
+static SHAPES: LazyLock<Vec<Value>> = LazyLock::new(|| FILES.iter().map(|file| pattern::read(file.shape)).collect());
+
 impl Corrector<'_> {
     /// Reads the file of another program as an empty manifest.
     pub(super) fn foreign_file(&mut self, root: NodeId) {
-        let Some(file) = FILES.iter().find(|file| self.capture(&pattern::read(file.shape), root).is_some()) else {
-            return;
-        };
+        let mut files = SHAPES.iter().zip(FILES);
+        let Some((_, file)) = files.find(|(shape, _)| self.capture(shape, root).is_some()) else { return };
         let Some(entry) = self.document.entry_of(root, file.key) else { return };
         let message = format!("unknown key `{}`: it {}", file.key, file.description);
         self.report.error(Code::UnknownKey, self.span(entry.key), message).help(file.help);

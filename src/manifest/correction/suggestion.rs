@@ -25,17 +25,18 @@ pub(super) struct Suggestion {
 impl Corrector<'_> {
     /// Reports a mistake, and reads the value as what was meant.
     pub(super) fn apply(&mut self, parsed: &ParsedRule, node: NodeId, mut captures: Captures) {
-        if parsed.written.is_object() && parsed.meant.is_object() {
-            return self.replace_entries(parsed, node, &captures);
+        let meant = pattern::read(parsed.rule.meant);
+        if parsed.written.is_object() && meant.is_object() {
+            return self.replace_entries(parsed, &meant, node, &captures);
         }
         // What replaces a value may hold that value.
         captures.replace(node, self.document.add_copy(node));
-        self.replace_value(parsed, node, &captures);
+        self.replace_value(parsed, &meant, node, &captures);
     }
 
-    fn replace_value(&mut self, parsed: &ParsedRule, node: NodeId, captures: &Captures) {
+    fn replace_value(&mut self, parsed: &ParsedRule, meant: &Value, node: NodeId, captures: &Captures) {
         let at = self.span(node);
-        let Some(meant) = self.build(&parsed.meant, captures, at) else { return };
+        let Some(meant) = self.build(meant, captures, at) else { return };
         let key = captures.entries.first().map(|entry| entry.key);
         let message = match (key, self.document.items_of(meant), self.document.entries_of(meant)) {
             (Some(_), ..) => "unknown key `{key}`",
@@ -50,16 +51,16 @@ impl Corrector<'_> {
         }
         // A key without its space is not a program.
         let is_program = lacks_space && self.document.entry_of(meant, "exec").is_some();
-        let reads = if is_program { Some(&pattern::read(SCRIPT_STEP)) } else { parsed.reads.as_ref() };
-        let reads = reads.and_then(|reads| self.build(reads, captures, at));
+        let reads = if is_program { Some(SCRIPT_STEP) } else { parsed.rule.reads };
+        let reads = reads.and_then(|reads| self.build(&pattern::read(reads), captures, at));
         self.document.replace(node, reads.unwrap_or(meant));
         self.is_quiet = true;
     }
 
-    fn replace_entries(&mut self, parsed: &ParsedRule, map: NodeId, captures: &Captures) {
+    fn replace_entries(&mut self, parsed: &ParsedRule, meant: &Value, map: NodeId, captures: &Captures) {
         let Some(first) = captures.entries.first().copied() else { return };
         let at = self.span(first.key);
-        let meant = self.build_entries(&parsed.meant, captures, at);
+        let meant = self.build_entries(meant, captures, at);
         let is_same = |one: &MapEntry, other: &MapEntry| {
             one.value == other.value && self.document.key_text(one.key) == self.document.key_text(other.key)
         };
@@ -74,7 +75,7 @@ impl Corrector<'_> {
         let wrong = removed.iter().find(is_wrong).or(removed.first()).map_or(first.key, |entry| entry.key);
         let suggestion = self.suggest_entries(map, &removed, &added);
         self.report_mistake(parsed, map, Some(wrong), captures, "unknown key `{key}`", suggestion);
-        let reads = parsed.reads.as_ref().map(|reads| self.build_entries(reads, captures, at));
+        let reads = parsed.rule.reads.map(|reads| self.build_entries(&pattern::read(reads), captures, at));
         self.put_entries(map, &removed, reads.unwrap_or(added));
     }
 
