@@ -287,7 +287,7 @@ fn start_watch(
 ) -> Option<WatchHandle> {
     let Invocation { arguments, dev, output } = invocation;
     if arguments.no_watch {
-        tokio::task::spawn_blocking(move || drop_load(server));
+        drop_load(server);
         return None;
     }
     let serving_mode = reload_serving_mode(arguments, &server);
