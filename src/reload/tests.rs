@@ -485,7 +485,7 @@ async fn requested_reload_watches_what_no_event_told_of() {
     }
     std::os::unix::fs::symlink("../v1", root.join("link")).unwrap();
     let recorded = watched.clone();
-    // The wakeup of its own is one that nobody waits for: no event is heard.
+    // It wakes nobody, so no event is noticed.
     watch_test.listen = Some(Box::new(move |_| {
         Ok(hooked_backend(watcher::open_backend(Arc::default())?, move |path| {
             recorded.lock().unwrap().push(path.to_path_buf());

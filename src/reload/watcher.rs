@@ -271,7 +271,9 @@ mod tests {
         let wakeup = Arc::<Wakeup>::default();
         let overtaken = awaited.clone();
         let open: OpenBackend = Box::new(|wakeup| {
-            Ok(hooked_backend(open_backend(wakeup)?, move |_| Ok(fs::create_dir_all(&overtaken).unwrap())))
+            Ok(hooked_backend(open_backend(wakeup)?, move |_| {
+                fs::create_dir_all(&overtaken).map_err(notify::Error::io)
+            }))
         });
         let mut watcher = FolderWatcher::new(Arc::clone(&wakeup), &WatchOptions::default(), open);
         watcher.watch(&dependencies);

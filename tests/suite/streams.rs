@@ -140,6 +140,31 @@ fn answer_is_replayed_after_broken_stream() {
 }
 
 #[test]
+fn answer_that_is_there_at_once_is_json_where_its_client_takes_it() {
+    let folder = TestFolder::with_manifest(&format!("{GATED}  quick: {{ description: Q, result: {{ text: x }} }}\n"));
+    let server = folder.http();
+    for version in ["2025-03-26", "2025-11-25"] {
+        let client = server.session(version);
+        let headers = client.headers("", &Value::Null);
+        let mut takes_events = borrowed(&headers);
+        takes_events.extend([("Content-Type", "application/json"), ("Accept", "text/event-stream")]);
+        let as_events = |body: &Value| client.http_client().send("POST", &takes_events, body.to_string().as_bytes());
+        for (response, id, media_type) in [
+            (post(&client, &call(101, "quick")), 101, "application/json"),
+            (as_events(&call(102, "quick")), 102, "text/event-stream"),
+        ] {
+            assert_eq!((response.status, response.header("content-type")), (200, Some(media_type)), "{version}");
+            assert_eq!(response.answer(&json!(id), drop)["result"]["content"][0]["text"], "x");
+        }
+        let slow = post(&client, &call(103, "t"));
+        assert_eq!(slow.header("content-type"), Some("text/event-stream"), "{version}");
+        folder.write("gate", "");
+        assert_eq!(slow.answer(&json!(103), drop)["result"]["content"][0]["text"], "through\n");
+        folder.remove("gate");
+    }
+}
+
+#[test]
 fn unknown_last_event_id_ends_the_stream() {
     let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();

@@ -291,26 +291,27 @@ fn start_watch(
         return None;
     }
     let serving_mode = reload_serving_mode(arguments, &server);
-    let LoadedServer { origin, mut built, reported, started_at, .. } = server;
-    let first = InitialLoad { started_at, watch: built.dependencies.clone() };
+    let LoadedServer { origin, built, reported, started_at, .. } = server;
+    let BuildOutcome { report, dependencies, files, places, .. } = built;
+    let first = InitialLoad { started_at, watch: dependencies.clone() };
     let (output, dev) = (Output::clone(output), dev.clone());
-    // Clients are answered meanwhile: all this takes its time where there are thousands of files.
+    // Runs while clients are answered already, as it takes time with thousands of files.
     let make_reload = move || {
         // What a broken manifest is served as is not what was loaded.
-        let served = Some(shared_server.catalog()).filter(|_| !built.report.has_errors());
+        let served = Some(shared_server.catalog()).filter(|_| !report.has_errors());
         let mut reload = ManifestReload {
-            last_fingerprint: Some(load_fingerprint(&built.report, served.as_deref())),
+            last_fingerprint: Some(load_fingerprint(&report, served.as_deref())),
             origin,
             serving_mode,
             shared_server,
             output,
-            last_dependencies: std::mem::take(&mut built.dependencies),
+            last_dependencies: dependencies,
             files: ReadFiles::default(),
             reported,
             dev,
         };
-        reload.keep_files(std::mem::take(&mut built.files));
-        drop_load(built);
+        reload.keep_files(files);
+        drop_load((report, places));
         reload
     };
     let options = reload::WatchOptions {

@@ -89,9 +89,11 @@ impl Corrector<'_> {
             if let Some((_, child)) = of_place(key).or_else(|| of_place("*")) {
                 return Some((*child, entry.value, true));
             }
-            // A key of this map is no other one by another name.
-            let unknown = Some(key).filter(|key| !known.contains(key))?;
-            let meant = correct_key(unknown, known).filter(|meant| self.document.entry_of(node, meant).is_none())?;
+            // A key of this map is not another one under a wrong name.
+            if known.contains(&key) {
+                return None;
+            }
+            let meant = correct_key(key, known).filter(|meant| self.document.entry_of(node, meant).is_none())?;
             of_place(meant).map(|(_, child)| (*child, entry.value, false))
         };
         entries.iter().filter_map(child).collect()

@@ -70,8 +70,7 @@ impl Accepted {
         text_response(StatusCode::NOT_ACCEPTABLE, format!("not acceptable: the answer is {types}\n"))
     }
 
-    /// The answer that a stream ends with, for a client that takes no streams. What comes before it is for others:
-    /// questions get an error.
+    /// The answer that a stream ends with, as JSON. What comes before it is not sent: questions get an error.
     pub(super) async fn read_answer(self, mut reader: EventReader, session: &HttpSession) -> Response {
         while let Some(event) = reader.next().await {
             match &event.payload {

@@ -373,6 +373,12 @@ impl EventReader {
         }
     }
 
+    /// Whether the next event is there, and is an answer.
+    pub(super) fn has_answer(&self) -> bool {
+        let state = self.channel.state();
+        state.events.get(state.delivered_count()).is_some_and(|next| next.payload.answer_count() > 0)
+    }
+
     /// The id of the event before the next one.
     pub(super) fn last_event_id(&self) -> String {
         self.channel.event_id(self.channel.state().next - 1)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     body::{Body, Bytes},
-    http::{HeaderMap, HeaderValue, StatusCode, request::Parts},
+    http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
     response::Response,
 };
 use futures_util::stream;
@@ -37,7 +37,7 @@ use super::{
     http_server::{HttpServer, SESSION_REQUIRED},
     refusal::RefusalNote,
     request_head::{check_known_version, is_sessionless, protocol_version},
-    response::{RefusedRequest, json_response, text_response},
+    response::{RefusedRequest, STORE_RETRY_AFTER, json_response, text_response},
     session::{HttpSession, SESSION_ID_HEADER},
     single_request, standard_headers,
 };
@@ -293,7 +293,8 @@ impl Post<'_> {
         let Some(reader) = received.map_err(RefusedRequest::by_code)? else {
             return Ok(text_response(StatusCode::ACCEPTED, ""));
         };
-        if !self.accepted.event_stream {
+        // What is answered at once needs no stream.
+        if !self.accepted.event_stream || self.accepted.json && reader.has_answer() {
             return Ok(self.accepted.read_answer(reader, session).await);
         }
         let events = event_stream::read_session_events(reader, session.version());
@@ -327,24 +328,25 @@ impl Post<'_> {
             sessions.end(&session_id);
             return Err(RefusedRequest::store_is_away(Some(request_id)));
         }
-        let mut response = self.whole_answer(&answer.payload.json());
+        let mut response = self.answer_response(StatusCode::OK, answer.payload.json());
         if let Ok(session_id) = HeaderValue::from_str(&session_id) {
             response.headers_mut().insert(SESSION_ID_HEADER, session_id);
         }
         Ok(response)
     }
 
-    /// One answer as an event, which is what clients of sessions know best, or as JSON for those that do not.
-    fn whole_answer(&self, json: &Bytes) -> Response {
-        match self.accepted.event_stream {
-            true => event_stream::event_stream_response(
-                stream::iter([event_stream::encode_message(json, None)]),
-                self.http_server,
-                self.headers,
-                StreamKind::Answer,
-            ),
-            false => json_response(StatusCode::OK, json.clone()),
+    /// A response with nothing but an answer: JSON, or an event for a client that takes nothing else. What was not done says
+    /// when to send it again.
+    pub(super) fn answer_response(&self, status: StatusCode, json: Bytes) -> Response {
+        if self.accepted.json || status != StatusCode::OK {
+            let mut response = json_response(status, json);
+            if status == StatusCode::SERVICE_UNAVAILABLE {
+                response.headers_mut().insert(header::RETRY_AFTER, STORE_RETRY_AFTER.as_secs().into());
+            }
+            return response;
         }
+        let event = event_stream::encode_message(&json, None);
+        event_stream::event_stream_response(stream::iter([event]), self.http_server, self.headers, StreamKind::Answer)
     }
 }
 

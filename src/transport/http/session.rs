@@ -1,7 +1,8 @@
 //! One session over HTTP: takes requests, and sends messages of the handler on streams.
 //!
 //! Since 2025-03-26 each request has a stream for its answer and related messages; all others go to the standalone
-//! stream. In 2024-11-05 there is only the standalone stream.
+//! stream. An answer that is there at once is read from it and sent as JSON. In 2024-11-05 there is only the standalone
+//! stream.
 
 use std::{
     sync::{Arc, Weak, atomic::AtomicBool},

@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{
-    body::Bytes,
-    http::{StatusCode, header},
-    response::Response,
-};
+use axum::{http::StatusCode, response::Response};
 use futures_util::{StreamExt, future::BoxFuture, stream};
 use rmcp::model::{ClientRequest, ErrorCode, InitializeRequestParams, RequestId};
 use tokio::sync::mpsc;
@@ -20,7 +16,7 @@ use super::{
     event_stream::{self, StreamKind},
     post::{Post, missing_meta},
     request_head::is_sessionless,
-    response::{STORE_RETRY_AFTER, json_response, text_response},
+    response::{json_response, text_response},
 };
 
 /// How many messages may wait for the client to read them.
@@ -67,16 +63,7 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
         return text_response(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping\n");
     };
     match status(&first, is_complete) {
-        Some(status) if post.accepted.json || status != StatusCode::OK => answer_response(status, first.json),
-        Some(_) => {
-            let event = event_stream::encode_message(&first.json, None);
-            event_stream::event_stream_response(
-                stream::iter([event]),
-                post.http_server,
-                post.headers,
-                StreamKind::Answer,
-            )
-        }
+        Some(status) => post.answer_response(status, first.json),
         None if post.accepted.event_stream => stream_messages(&post, first, messages, guard),
         None => match last_message(messages).await {
             Some(answer) => json_response(StatusCode::OK, answer.json),
@@ -121,15 +108,6 @@ fn status(message: &OutgoingMessage, is_complete: bool) -> Option<StatusCode> {
         Some(ErrorCode::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
         _ => StatusCode::OK,
     })
-}
-
-/// An answer without a stream. What was not done says when to send it again.
-fn answer_response(status: StatusCode, json: Bytes) -> Response {
-    let mut response = json_response(status, json);
-    if status == StatusCode::SERVICE_UNAVAILABLE {
-        response.headers_mut().insert(header::RETRY_AFTER, STORE_RETRY_AFTER.as_secs().into());
-    }
-    response
 }
 
 /// All messages as events, until the answer or the end of the server.

@@ -80,6 +80,14 @@ impl HttpReply {
         }
     }
 
+    /// The answer, be it the body or the next message on a stream.
+    async fn answer(mut self) -> Value {
+        match self.header("content-type") {
+            Some("application/json") => self.json().await,
+            _ => self.event().await.unwrap(),
+        }
+    }
+
     async fn text(mut self) -> String {
         while self.read_more().await {}
         String::from_utf8_lossy(&self.rest).into_owned()
@@ -144,9 +152,10 @@ impl TestHttpServer {
 
     /// A session that has begun, by its name.
     async fn session(&self) -> String {
-        let mut reply = self.initialize().await;
+        let reply = self.initialize().await;
         let session = reply.header("mcp-session-id").unwrap().to_owned();
-        reply.event().await.unwrap();
+        assert_eq!(reply.header("content-type"), Some("application/json"));
+        assert_eq!(reply.answer().await["id"], 0);
         let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         assert_eq!(self.post(&[("Mcp-Session-Id", &session)], ready).await.status, 202);
         session
@@ -154,9 +163,9 @@ impl TestHttpServer {
 
     async fn ask(&self, session: &str, method: &str, params: Value) -> Value {
         let body = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params }).to_string();
-        let mut reply = self.post(&[("Mcp-Session-Id", session)], body).await;
+        let reply = self.post(&[("Mcp-Session-Id", session)], body).await;
         assert_eq!(reply.status, 200);
-        reply.event().await.unwrap()
+        reply.answer().await
     }
 
     async fn end(self) {
@@ -279,11 +288,12 @@ async fn priming_event_only_since_2025_11_25() {
         let params =
             json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } });
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }).to_string();
-        let begun = site.post(&[], body).await;
+        let takes_events = ("Accept", "text/event-stream");
+        let begun = site.post(&[takes_events], body).await;
         let session = begun.header("mcp-session-id").unwrap().to_owned();
-        let head = [("MCP-Session-Id", session.as_str()), ("MCP-Protocol-Version", version)];
+        let head = [takes_events, ("MCP-Session-Id", session.as_str()), ("MCP-Protocol-Version", version)];
         // The first version with HTTP does not say itself in a header.
-        let head = if version == "2025-03-26" { &head[..1] } else { &head[..] };
+        let head = if version == "2025-03-26" { &head[..2] } else { &head[..] };
         let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string();
         assert_eq!(site.post(head, initialized).await.status, 202);
         let listed = site.post(head, json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }).to_string()).await;
