@@ -67,8 +67,7 @@ export class EntryTree {
   }
 
   redraw() {
-    this.#room.replaceChildren();
-    this.#draw();
+    this.#draw(true);
   }
 
   #layOut() {
@@ -88,7 +87,7 @@ export class EntryTree {
   }
 
   /** Makes the rows that are seen, and drops the others. */
-  #draw() {
+  #draw(anew = false) {
     const height = this.#rowHeight;
     const first = Math.max(0, Math.floor(this.#tree.scrollTop / height) - ROWS_AROUND);
     const last = Math.min(this.#rows.length, Math.ceil((this.#tree.scrollTop + this.#tree.clientHeight) / height) + ROWS_AROUND);
@@ -96,7 +95,12 @@ export class EntryTree {
     this.#room.style.height = `${this.#rows.length * height}px`;
     for (let at = first; at < last; at += 1) {
       const key = `${at} ${this.#rows[at].key}`;
-      if (!there.delete(key)) this.#room.append(this.#row(at, key, height));
+      const drawn = there.get(key);
+      there.delete(key);
+      if (drawn && !anew) continue;
+      const made = this.#row(at, key, height);
+      if (!drawn) this.#room.append(made);
+      else updateRow(drawn, made);
     }
     for (const row of there.values()) row.remove();
     if (this.#rows.length === 0) {
@@ -191,4 +195,14 @@ export class EntryTree {
     if (top < this.#tree.scrollTop) this.#tree.scrollTop = top;
     else if (top + height > this.#tree.scrollTop + this.#tree.clientHeight) this.#tree.scrollTop = top + height - this.#tree.clientHeight;
   }
+}
+
+/** Makes a row what another is. The elements that are the same stay: a click needs the one that was pressed. */
+function updateRow(row, other) {
+  for (const { name, value } of other.attributes) {
+    // The page's policy forbids the attribute, not what it stands for.
+    if (name === "style") row.style.cssText = other.style.cssText;
+    else row.setAttribute(name, value);
+  }
+  if (row.innerHTML !== other.innerHTML) row.replaceChildren(...other.childNodes);
 }

@@ -58,6 +58,16 @@ async function editing({ tab }, folder) {
   await field(form(tab), "who").fill("Ada");
   save(folder, HELLO);
   await shows(result(tab), "a warm hello to Ada");
+  await row(tab, "review").hover();
+  await tab.mouse.down();
+  save(folder, HELLO.replace("\ntools:\n", "\ntools:\n  newcomer: { description: New, result: { text: New } }\n"));
+  await row(tab, "newcomer").waitFor();
+  await tab.mouse.up();
+  await row(tab, "review").and(tab.locator("[aria-selected=true]")).waitFor();
+  check("a row is chosen though the list was drawn anew while it was pressed", true);
+  save(folder, HELLO);
+  await choose(tab, "greet");
+  await shows(result(tab), "a warm hello to Ada");
 }
 
 /** Entries of each kind, and what they give. */
