@@ -13,7 +13,7 @@ use super::content::block::RenderedBlock;
 use super::entry::PackContext;
 use super::listing::{ResourceInfo, ResourceListing};
 use super::resource::{ReadBody, ReadOutcome};
-use super::result::call_result::{EmbeddedBlock, ResourceResult, ResultBlock, ResultContents, TextOrBlob};
+use super::result::call_result::{BlockNotes, EmbeddedBlock, ResourceResult, ResultBlock, ResultContents, TextOrBlob};
 use super::result::refusal::{CallError, Refusal, RefusalKind};
 use super::routes::Route;
 use super::{Catalog, MAX_SHOWN_URI_CHARS, MAX_URI_DATA_CHARS};
@@ -88,18 +88,26 @@ impl Catalog {
             match block {
                 RenderedBlock::Block(block) => blocks.push(block),
                 RenderedBlock::Link(link) => blocks.push(ResultBlock::ResourceLink(self.complete_link(*link, call))),
+                // In a box: few blocks are embedded.
                 RenderedBlock::ServerResource { uri, notes } => {
-                    // In a box with its context: few blocks are embedded.
-                    let reading = async { self.read_for_pack(&uri, pack_context, &call.nested()?).await };
-                    let ResourceResult { contents, note, .. } =
-                        Box::pin(reading).await.map_err(|error| reject_embedded_question(&uri, error))?;
-                    let embed = |resource| ResultBlock::Resource(EmbeddedBlock { resource, notes: notes.clone() });
-                    blocks.extend(contents.into_iter().map(embed));
-                    blocks.extend(note.map(ResultBlock::text));
+                    blocks.extend(Box::pin(self.embed_resource(uri, notes, pack_context, call)).await?);
                 }
             }
         }
         Ok(blocks)
+    }
+
+    async fn embed_resource(
+        &self,
+        uri: String,
+        notes: BlockNotes,
+        pack_context: &PackContext,
+        call: &CallContext,
+    ) -> Result<impl Iterator<Item = ResultBlock>, CallError> {
+        let read = self.read_for_pack(&uri, pack_context, &call.nested()?).await;
+        let ResourceResult { contents, note, .. } = read.map_err(|error| reject_embedded_question(&uri, error))?;
+        let embed = move |resource| ResultBlock::Resource(EmbeddedBlock { resource, notes: notes.clone() });
+        Ok(contents.into_iter().map(embed).chain(note.map(ResultBlock::text)))
     }
 
     /// A link with what the catalog knows of the resource that it names.

@@ -334,7 +334,7 @@ async fn get_prompt(
     prompt_request.arguments = arguments;
     prompt_request.input_responses = params.input_responses;
     prompt_request.request_state = params.request_state;
-    Ok(prompts::render(server, prompt_request, request).await?.map(prompt_content))
+    Ok(prompts::render(server, &mut prompt_request, request).await?.map(prompt_content))
 }
 
 /// The blocks of a prompt. In a conversation, a line before each message says whose it is.
@@ -369,7 +369,7 @@ async fn read_resource(
     let mut resource_request = ReadResourceRequestParams::new(uri);
     resource_request.input_responses = params.input_responses;
     resource_request.request_state = params.request_state;
-    let outcome = resources::read_contents(server, resource_request, request).await?;
+    let outcome = resources::read_contents(server, &mut resource_request, request).await?;
     Ok(outcome.map(|ResourceResult { contents, .. }| ToolResult {
         content: contents.into_iter().map(contents_block).filter(|block| !block.is_blank()).collect(),
         ..ToolResult::default()

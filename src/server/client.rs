@@ -262,8 +262,8 @@ impl RequestClient {
         if self.version.is_sessionless() {
             return self.level;
         }
-        let is_lasting = self.session.negotiated().is_some_and(|session| session.is_lasting);
-        is_lasting.then(|| self.session.log_level())
+        let has_session = self.session.is_lasting && self.session.negotiated().is_some();
+        has_session.then(|| self.session.log_level())
     }
 }
 

@@ -15,10 +15,10 @@ pub(crate) async fn complete(
     request: &McpRequest,
 ) -> Result<Bytes, ErrorData> {
     let (snapshot, version) = (&request.snapshot, request.version);
-    server.charge(request, RequestCost::Completion).map_err(|wait| request.rate_limited(wait))?;
+    server.charge(request, RequestCost::Completion)?;
     let asked = completion_request(params)?;
     if snapshot.catalog.completion_runs_actions(&asked) {
-        server.charge_call(request, true).map_err(|wait| request.rate_limited(wait))?;
+        server.charge(request, RequestCost::Action)?;
     }
     let call = server.call_context(request, &request.cancel);
     let completion = server

@@ -3,7 +3,7 @@
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::FutureExt;
+use futures_util::{FutureExt, TryFutureExt, future::BoxFuture};
 use rmcp::model::{
     ClientNotification, ClientRequest, DiscoverResult, ErrorCode, ErrorData, GetExtensions, PaginatedRequestParams,
     ProtocolVersion, RequestId, RequestMetaObject,
@@ -14,7 +14,9 @@ use crate::catalog::Catalog;
 use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler, completion, error,
+    ConnectionHandler,
+    capability::CapabilityKind,
+    completion, error,
     list_pages::{self, List},
     log_level,
     method::Method,
@@ -27,6 +29,9 @@ use super::{
     snapshot::ResultNotes,
     subscription, tasks, tools, untyped_request, version_keys,
 };
+
+/// The `_meta` key of the log level of a request of 2026-07-28.
+const LOG_LEVEL_META_KEY: &str = "io.modelcontextprotocol/logLevel";
 
 /// Up to this size of a message, as its transport counts it, its request is begun on the thread that reads.
 const SMALL_MESSAGE_BYTES: u64 = 16 * 1024;
@@ -58,13 +63,14 @@ impl ConnectionHandler {
         let (id_of_answer, session) = (id.clone(), self.session.clone());
         // What changes later does not matter to it.
         let (access, secrets) = (snapshot.catalog.access_of(access), snapshot.catalog.caller_secrets(secrets));
-        if self.outlives_request {
+        if session.is_lasting {
             session.set_access(&access);
         }
         let redactor = request_redactor(snapshot.catalog.redactor(), &secrets);
         let end_note = EndNote::default();
-        let recorder = self.recorder(&message, &redactor);
-        let trace = self.start_trace(&message, &meta, &snapshot, &source);
+        let method = Method::find(message.method());
+        let recorder = self.recorder(method, &redactor);
+        let trace = self.start_trace(method, &meta, &snapshot, &source);
         let request = McpRequest {
             id,
             meta,
@@ -74,6 +80,7 @@ impl ConnectionHandler {
             secrets,
             redactor,
             snapshot,
+            method,
             version,
             capabilities,
             session,
@@ -101,7 +108,7 @@ impl ConnectionHandler {
         {
             return OutgoingMessage::unavailable(request.id.clone(), &error::not_recorded());
         }
-        let outcome = match self.admit(&message, request) {
+        let outcome = match self.check_method(&message, request) {
             Ok(()) => self.answer_method(message, request).await,
             Err(refused) => Err(refused),
         };
@@ -131,68 +138,79 @@ impl ConnectionHandler {
         }
     }
 
-    /// Refuses a request whose method its version does not have, or for which not all is declared.
-    fn admit(&self, message: &ClientRequest, request: &McpRequest) -> Result<(), ErrorData> {
+    /// Refuses a request that says too little of itself, or whose method its version, its session or the server does not have.
+    fn check_method(&self, message: &ClientRequest, request: &McpRequest) -> Result<(), ErrorData> {
         check_version(message, request)?;
-        self.check_session(message.method())?;
-        let Some(method) = Method::find(message.method()) else { return Ok(()) };
+        let Some(method) = request.method else { return Ok(()) };
+        if method.needs_session() && !request.session.is_lasting && request.session.negotiated().is_some() {
+            return Err(error::needs_session(method.name));
+        }
         if method.is_about_entries() {
             // Over HTTP that is told by the status before.
             let checked = request.snapshot.catalog.check_scopes_of_every_request(&request.access);
             checked.map_err(error::refusal_error)?;
         }
-        let is_in_version = method.is_in(request.version);
+        let (is_in_version, is_sessionless) = (method.is_in(request.version), request.version.is_sessionless());
         // What a session lacks it may not know, so it is told what is not declared.
-        if let Some(kind) = method.capability.filter(|_| is_in_version || !request.version.is_sessionless()) {
-            self.check_capability(kind, request)?;
+        if let Some(kind) = method.capability.filter(|_| is_in_version || !is_sessionless) {
+            let meta = &request.meta;
+            if is_sessionless && meta.contains_key(LOG_LEVEL_META_KEY) && meta.log_level().is_none() {
+                return Err(error::unknown_log_level());
+            }
+            let capabilities = request.capabilities.ok_or_else(error::not_initialized)?;
+            let is_bridged = || kind == CapabilityKind::Tools && self.bridged_lists(request).any();
+            if !capabilities.has(kind) && !is_bridged() {
+                return Err(error::undeclared_capability(kind));
+            }
         }
         if is_in_version { Ok(()) } else { Err(error::unknown_method(method.name)) }
     }
 
-    /// The JSON of the result. The future of any request is as large as the largest of these: what may wait is in a box.
+    /// The JSON of the result. What may wait is in a box: any request would have room for the largest of these.
     async fn answer_method(&self, message: Box<ClientRequest>, request: &McpRequest) -> Result<Bytes, ErrorData> {
         use ClientRequest as R;
         let empty = |()| Bytes::from_static(b"{}");
         let acknowledged = |()| Bytes::from_static(b"{\"resultType\":\"complete\"}");
         let cursor = |params: &Option<PaginatedRequestParams>| params.as_ref().and_then(|params| params.cursor.clone());
         let list = |list, params: &Option<_>| list_pages::list(self, list, cursor(params).as_deref(), request);
-        match *message {
-            R::InitializeRequest(message) => session::initialize(self, message.params),
-            R::DiscoverRequest(_) => self.discover(request),
-            R::PingRequest(_) => Ok(empty(())),
-            R::SetLevelRequest(message) => {
-                Box::pin(log_level::set_level(self, &message.params, request)).await.map(empty)
-            }
-            R::ListToolsRequest(message) => list(List::Tools, &message.params),
-            R::ListPromptsRequest(message) => list(List::Prompts, &message.params),
-            R::ListResourcesRequest(message) => list(List::Resources, &message.params),
-            R::ListResourceTemplatesRequest(message) => list(List::ResourceTemplates, &message.params),
-            R::ListSkillsRequest(message) => list(List::Skills, &message.params),
-            R::CallToolRequest(message) => Box::pin(tools::call(self, message.params, request)).await,
-            R::GetPromptRequest(message) => Box::pin(prompts::get(self, message.params, request)).await,
-            R::ReadResourceRequest(message) => Box::pin(resources::read(self, message.params, request)).await,
-            R::CompleteRequest(message) => Box::pin(completion::complete(self, message.params, request)).await,
+        let answering: BoxFuture<'_, _> = match *message {
+            R::InitializeRequest(message) => return session::initialize(self, message.params),
+            R::DiscoverRequest(_) => return self.discover(request),
+            R::PingRequest(_) => return Ok(empty(())),
+            R::ListToolsRequest(message) => return list(List::Tools, &message.params),
+            R::ListPromptsRequest(message) => return list(List::Prompts, &message.params),
+            R::ListResourcesRequest(message) => return list(List::Resources, &message.params),
+            R::ListResourceTemplatesRequest(message) => return list(List::ResourceTemplates, &message.params),
+            R::ListSkillsRequest(message) => return list(List::Skills, &message.params),
+            R::GetSkillRequest(message) => return skills::get(&message.params.uri, request),
+            R::ReadResourceDirectoryRequest(message) => return skills::read_directory(&message.params, request),
+            R::CallToolRequest(message) => tools::call(self, message.params, request),
+            R::GetPromptRequest(message) => prompts::get(self, message.params, request),
+            R::ReadResourceRequest(message) => resources::read(self, message.params, request),
+            R::CompleteRequest(message) => Box::pin(completion::complete(self, message.params, request)),
+            R::SetLevelRequest(message) => Box::pin(log_level::set_level(self, message.params, request).map_ok(empty)),
             R::SubscribeRequest(message) => {
-                Box::pin(subscription::subscribe(self, message.params.uri, request)).await.map(empty)
+                Box::pin(subscription::subscribe(self, message.params.uri, request).map_ok(empty))
             }
             R::UnsubscribeRequest(message) => {
-                Box::pin(subscription::unsubscribe(self, message.params.uri, request)).await.map(empty)
+                Box::pin(subscription::unsubscribe(self, message.params.uri, request).map_ok(empty))
             }
             R::SubscriptionsListenRequest(message) => {
-                Box::pin(subscription::listen(self, message.params.notifications, request)).await
+                Box::pin(subscription::listen(self, message.params.notifications, request))
             }
-            R::GetSkillRequest(message) => skills::get(&message.params.uri, request),
-            R::ReadResourceDirectoryRequest(message) => skills::read_directory(&message.params, request),
-            R::GetTaskRequest(message) => Box::pin(tasks::get(self, &message.params, request)).await,
+            R::GetTaskRequest(message) => Box::pin(tasks::get(self, message.params, request)),
             R::UpdateTaskRequest(message) => {
-                Box::pin(tasks::update(self, message.params, request)).await.map(acknowledged)
+                Box::pin(tasks::update(self, message.params, request).map_ok(acknowledged))
             }
             R::CancelTaskRequest(message) => {
-                Box::pin(tasks::cancel(self, &message.params, request)).await.map(acknowledged)
+                Box::pin(tasks::cancel(self, message.params, request).map_ok(acknowledged))
             }
-            R::CustomRequest(message) => Err(untyped_request::explain(&message.method, message.params.as_ref())),
-            other => Err(error::unknown_method(other.method())),
-        }
+            R::CustomRequest(message) => {
+                return Err(untyped_request::explain(&message.method, message.params.as_ref()));
+            }
+            other => return Err(error::unknown_method(other.method())),
+        };
+        answering.await
     }
 
     fn discover(&self, request: &McpRequest) -> Result<Bytes, ErrorData> {

@@ -9,7 +9,7 @@ use super::{ConnectionHandler, request::McpRequest, session_record::SessionChang
 /// Sets the least grave messages that a session wants.
 pub(crate) async fn set_level(
     server: &ConnectionHandler,
-    params: &SetLevelRequestParams,
+    params: SetLevelRequestParams,
     request: &McpRequest,
 ) -> Result<(), ErrorData> {
     let level = level_from_protocol(params.level);

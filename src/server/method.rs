@@ -43,6 +43,11 @@ impl Method {
         self.versions == Versions::All
     }
 
+    /// Whether it changes what a session is told.
+    pub(crate) fn needs_session(&self) -> bool {
+        self.versions == Versions::Session && self.capability.is_some()
+    }
+
     /// Whether a version has it.
     pub(crate) fn is_in(&self, version: SpecVersion) -> bool {
         match self.versions {

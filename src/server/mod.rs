@@ -53,6 +53,7 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
+use rmcp::model::ErrorData;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use catalog_diff::Changes;
@@ -65,6 +66,7 @@ pub(crate) use request::{IncomingRequest, RequestSource};
 pub(crate) use session_record::{
     SessionChange, SessionEvent, SessionInbox, SessionMessage, SessionRecord, SharedSession,
 };
+pub(crate) use shared_server::ConnectionKind;
 pub use shared_server::{ServeOptions, SharedServer};
 pub(crate) use subscription::{announce_everything, start_change_notifications};
 pub(crate) use untyped_request::params_error;
@@ -83,8 +85,6 @@ pub(crate) struct ConnectionHandler {
     shared_server: SharedServer,
     session: Arc<Session>,
     peer: Arc<Peer>,
-    /// Whether it has more than one request.
-    outlives_request: bool,
     /// Whether other replicas may serve its session.
     shared_session: Option<SharedSession>,
     /// Its client, once that is observed.
@@ -159,16 +159,14 @@ impl ConnectionHandler {
         }
     }
 
-    /// Charges a request to the rate limit of its client, or returns how long to wait.
-    fn charge_call(&self, request: &McpRequest, runs_actions: bool) -> Result<(), Duration> {
-        let calls = || request.snapshot.catalog.limits().calls_per_second;
-        self.charge(request, if runs_actions { RequestCost::Action(calls()) } else { RequestCost::Plain })
-    }
-
-    /// Charges its caller for a request, or returns how long to wait.
-    fn charge(&self, request: &McpRequest, cost: RequestCost) -> Result<(), Duration> {
-        let caller = request.reservation.caller();
-        caller.charge(cost.duration()).inspect_err(|_| self.tell_of_limit())
+    /// Charges its caller for a request, or refuses that.
+    fn charge(&self, request: &McpRequest, cost: RequestCost) -> Result<(), ErrorData> {
+        let duration = cost.duration(request.snapshot.catalog.limits().calls_per_second);
+        request.reservation.caller().charge(duration).map_err(|wait| {
+            self.tell_of_limit();
+            request.end_note.refuse(Vec::new());
+            error::rate_limited(wait)
+        })
     }
 
     fn tell_of_limit(&self) {

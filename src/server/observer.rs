@@ -104,12 +104,11 @@ impl ConnectionHandler {
         let observers = self.shared_server.observers()?;
         let parts = observers.parts();
         let client = parts.client.then(|| client_name(message, request));
-        let method = Method::find(message.method());
-        if let Some(client) = client.as_ref().filter(|_| method.is_some_and(Method::is_about_entries)) {
+        if let Some(client) = client.as_ref().filter(|_| request.method.is_some_and(Method::is_about_entries)) {
             self.record_client(client, observers);
         }
         let catalog = &request.snapshot.catalog;
-        let method = method.map(|method| method.name);
+        let method = request.method.map(|method| method.name);
         let entry = entry_of(message, request);
         let is_listed = match (method, &entry) {
             (Some(method), Some(entry)) => catalog.lists_entry(method, entry),
@@ -130,15 +129,15 @@ impl ConnectionHandler {
     }
 
     /// What records the steps of a call, if anybody wants to know them.
-    pub(crate) fn recorder(&self, message: &ClientRequest, redactor: &Arc<Redactor>) -> Option<Arc<CallRecorder>> {
+    pub(crate) fn recorder(&self, method: Option<&Method>, redactor: &Arc<Redactor>) -> Option<Arc<CallRecorder>> {
         self.shared_server.observers().filter(|observers| observers.parts().steps)?;
-        Method::find(message.method())?.is_about_entries().then(|| CallRecorder::new(redactor.clone()))
+        method?.is_about_entries().then(|| CallRecorder::new(redactor.clone()))
     }
 
     /// The trace that a request is part of, with a span of its own if anybody makes spans.
     pub(crate) fn start_trace(
         &self,
-        message: &ClientRequest,
+        method: Option<&'static Method>,
         meta: &RequestMetaObject,
         snapshot: &CatalogSnapshot,
         source: &RequestSource,
@@ -149,13 +148,12 @@ impl ConnectionHandler {
         let received =
             TraceContext::new(text("traceparent"), tracestate, text("baggage").filter(|_| propagation.baggage));
         let Some(observers) = self.shared_server.observers() else { return received };
-        let method = Method::find(message.method()).map(|method| method.name);
-        observers.start_span(method, received, source.traceparent.as_deref())
+        observers.start_span(method.map(|method| method.name), received, source.traceparent.as_deref())
     }
 
     /// Tells of a client once for each connection. A connection that is one request has no end of its own.
     pub(crate) fn record_client(&self, client: &ClientName, observers: &Observers) {
-        if !self.outlives_request {
+        if !self.session.is_lasting {
             observers.tell(|observer| observer.on_client_request(client));
         } else if self.client.set(client.clone()).is_ok() {
             observers.tell(|observer| observer.on_client_connected(client));
@@ -165,7 +163,7 @@ impl ConnectionHandler {
 
 impl Drop for ConnectionHandler {
     fn drop(&mut self) {
-        let Some(observers) = self.shared_server.observers().filter(|_| self.outlives_request) else { return };
+        let Some(observers) = self.shared_server.observers().filter(|_| self.session.is_lasting) else { return };
         if let Some(client) = self.client.get() {
             observers.tell(|observer| observer.on_client_disconnected(client));
         }

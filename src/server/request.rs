@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rmcp::model::{ClientCapabilities, ClientRequest, ErrorData, RequestId, RequestMetaObject};
 use tokio_util::sync::CancellationToken;
@@ -16,7 +15,10 @@ use crate::spec_version::SpecVersion;
 use crate::telemetry::ClientName;
 use crate::world::TraceContext;
 
-use super::{capability::DeclaredCapabilities, error, observer::EndNote, session::Session, snapshot::CatalogSnapshot};
+use super::{
+    capability::DeclaredCapabilities, error, method::Method, observer::EndNote, session::Session,
+    snapshot::CatalogSnapshot,
+};
 
 /// A request as its transport hands it over.
 #[derive(Debug)]
@@ -67,6 +69,8 @@ pub(crate) struct McpRequest {
     /// Finds the secrets of the catalog, and those that came beside the request.
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) snapshot: Arc<CatalogSnapshot>,
+    /// The method; `None` where MCP has none of its name.
+    pub(crate) method: Option<&'static Method>,
     /// The newest version with sessions where none has begun.
     pub(crate) version: SpecVersion,
     /// What is declared: to its session at its start, or else by the catalog. `None` where no session has begun.
@@ -106,12 +110,6 @@ impl McpRequest {
             RefusalKind::NotPermitted | RefusalKind::LimitReached => self.end_note.refuse(Vec::new()),
             _ => {}
         }
-    }
-
-    /// Refuses it to a client that has asked for too much.
-    pub(crate) fn rate_limited(&self, wait: Duration) -> ErrorData {
-        self.end_note.refuse(Vec::new());
-        error::rate_limited(wait)
     }
 
     /// The trace that it is part of.

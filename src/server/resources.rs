@@ -12,6 +12,7 @@ use crate::catalog::result::call_result::ResourceResult;
 use super::{
     ConnectionHandler,
     call_log::CallTarget,
+    client_rate_limit::RequestCost,
     error,
     request::McpRequest,
     run_call::{CallOutcome, EntryCall},
@@ -19,38 +20,40 @@ use super::{
     version_keys::{self, Place},
 };
 
-pub(crate) async fn read(
-    server: &ConnectionHandler,
-    params: ReadResourceRequestParams,
-    request: &McpRequest,
-) -> Result<Bytes, ErrorData> {
-    let version = request.version;
-    let outcome = read_contents(server, params, request).await?;
-    outcome.into_result(|answer: ResourceResult| {
-        let mut notes = request.snapshot.cached_result_notes(version);
-        if version.is_sessionless() {
-            notes.ttl_ms = answer.ttl_ms.or(notes.ttl_ms);
-            notes.cache_scope = answer.cache_scope.map(snapshot::cache_scope).or(notes.cache_scope);
-        }
-        let content = BTreeMap::from([("contents", answer.contents)]);
-        version_keys::to_json(notes, content, version, &[("contents", Place::Contents)])
+pub(crate) fn read<'a>(
+    server: &'a ConnectionHandler,
+    mut params: ReadResourceRequestParams,
+    request: &'a McpRequest,
+) -> BoxFuture<'a, Result<Bytes, ErrorData>> {
+    Box::pin(async move {
+        let version = request.version;
+        let outcome = read_contents(server, &mut params, request).await?;
+        outcome.into_result(|answer: ResourceResult| {
+            let mut notes = request.snapshot.cached_result_notes(version);
+            if version.is_sessionless() {
+                notes.ttl_ms = answer.ttl_ms.or(notes.ttl_ms);
+                notes.cache_scope = answer.cache_scope.map(snapshot::cache_scope).or(notes.cache_scope);
+            }
+            let content = BTreeMap::from([("contents", answer.contents)]);
+            version_keys::to_json(notes, content, version, &[("contents", Place::Contents)])
+        })
     })
 }
 
-/// Reads a resource for a client.
+/// Reads a resource for a client. Takes the answers to its questions from `params`.
 pub(crate) async fn read_contents(
     server: &ConnectionHandler,
-    params: ReadResourceRequestParams,
+    params: &mut ReadResourceRequestParams,
     request: &McpRequest,
 ) -> Result<CallOutcome<ResourceResult>, ErrorData> {
     let (catalog, version, uri) = (&request.snapshot.catalog, request.version, params.uri.as_str());
     let runs_actions = catalog.resource_runs_actions(uri);
-    server.charge_call(request, runs_actions).map_err(|wait| request.rate_limited(wait))?;
+    server.charge(request, RequestCost::of_call(runs_actions))?;
     let entry_call = EntryCall {
         target: CallTarget { method: "resources/read", name: uri, runs_actions },
         arguments: None,
-        responses: params.input_responses,
-        state: params.request_state,
+        responses: params.input_responses.take(),
+        state: params.request_state.take(),
         may_detach: false,
     };
     let call =

@@ -11,7 +11,7 @@ use rmcp::model::{ErrorCode, ErrorData, InputRequests, InputRequiredResult, Inpu
 use serde_json::Value;
 
 use crate::{
-    action::{CallContext, Checkpoint, PendingQuestions},
+    action::{CallContext, Checkpoint, McpClient, PendingQuestions},
     catalog::{
         listing::Object,
         result::refusal::{CallError, Refusal, RefusalKind},
@@ -74,91 +74,82 @@ impl<T> CallOutcome<T> {
 }
 
 impl ConnectionHandler {
-    /// Makes a call for a client, which may be asked on the way.
-    ///
-    /// The future of a call is large and moved several times, so it comes in a box.
-    pub(crate) async fn run_call<'a, T: LoggedResult + Send + 'a>(
+    /// Makes a call for a client, which may be asked on the way. The future of a call is moved several times, so `call` puts
+    /// it in a box, and what is rare here is in one too.
+    pub(crate) fn run_call<'a, T: LoggedResult + Send + 'a>(
         &'a self,
         entry_call: EntryCall<'a>,
         request: &'a McpRequest,
         call: impl Fn(Option<Object>, CallContext) -> BoxFuture<'a, Result<T, CallError>> + Send + Sync + 'a,
         refuse: impl Fn(Refusal) -> ErrorData + Send + Sync + 'a,
-    ) -> Result<CallOutcome<T>, ErrorData> {
-        // A waiting call is resumed or refused, even if no entry asks any more.
-        let has_heartbeat = entry_call.target.runs_actions && request.meta.get_progress_token().is_some();
-        let is_plain = !request.snapshot.uses_client && !has_heartbeat && !entry_call.may_detach;
-        if is_plain && entry_call.state.is_none() {
-            let log = CallLog::start(entry_call.target, entry_call.arguments.as_ref(), CallSender::Request(request));
-            let outcome = self
-                .run(&request.cancel, call(entry_call.arguments, self.call_context(request, &request.cancel)))
-                .await;
-            log.finish(&outcome);
-            return outcome.map(CallOutcome::Done).map_err(|error| {
-                let refusal = error.into_refusal();
-                request.note_refusal(&refusal);
-                refuse(refusal)
-            });
-        }
-        self.run_interactive_call(entry_call, request, call, refuse).await
-    }
-
-    /// The same for a call that may ask, or whose question is answered.
-    fn run_interactive_call<'a, T: LoggedResult + Send + 'a>(
-        &'a self,
-        entry_call: EntryCall<'a>,
-        request: &'a McpRequest,
-        call: impl Fn(Option<Object>, CallContext) -> BoxFuture<'a, Result<T, CallError>> + Send + Sync + 'a,
-        refuse: impl Fn(Refusal) -> ErrorData + Send + Sync + 'a,
-    ) -> BoxFuture<'a, Result<CallOutcome<T>, ErrorData>> {
-        Box::pin(async move {
-            let EntryCall { target, arguments, responses, state, may_detach } = entry_call;
-            let server = &request.snapshot.catalog.server().name;
-            let identity = request.access.identity();
-            let caller = identity.map(|identity| [&*identity.issuer, &*identity.id]).unwrap_or_default();
-            let names = [server, target.method, target.name, caller[0], caller[1]];
-            let binding = || state_binding(&names, arguments.as_ref());
+    ) -> impl Future<Output = Result<CallOutcome<T>, ErrorData>> + Send + 'a {
+        let EntryCall { target, arguments, responses, state, may_detach } = entry_call;
+        async move {
             let checkpoint = match &state {
-                Some(state) => Some(Arc::new(self.open_state(state, &binding(), request).await?)),
+                Some(state) => Some(Box::pin(self.open_state(state, target, arguments.as_ref(), request)).await?),
                 None => None,
             };
+            let has_heartbeat = target.runs_actions && request.meta.get_progress_token().is_some();
+            let uses_client = request.snapshot.uses_client || has_heartbeat || may_detach || checkpoint.is_some();
             let log = CallLog::start(target, arguments.as_ref(), CallSender::Request(request));
-            let answers = responses.map(|answers| answers.into_iter().collect());
-            let client = Arc::new(RequestClient::new(self, request, answers));
-            let run = |checkpoint| {
+            let answers = responses.map(|responses| responses.into_iter().collect());
+            let client = uses_client.then(|| Arc::new(RequestClient::new(self, request, answers)));
+            let attempt = |arguments, checkpoint| {
+                let client = client.clone().map(|client| client as Arc<dyn McpClient>);
                 let context = self.call_context(request, &request.cancel);
-                let context = CallContext { client: Some(client.clone()), checkpoint, may_detach, ..context };
-                client.with_heartbeat(self.run(&request.cancel, call(arguments.clone(), context)))
+                self.run(&request.cancel, call(arguments, CallContext { client, checkpoint, may_detach, ..context }))
             };
-            let mut outcome = run(checkpoint.clone()).await;
-            // Nothing was done that must not be done twice, so the call begins again.
-            let kind = outcome.as_ref().err().and_then(CallError::refusal_kind);
-            let entry_changed = kind == Some(RefusalKind::EntryChanged);
-            if entry_changed && checkpoint.is_some_and(|checkpoint| !checkpoint.any_side_effects()) {
-                client.forget_answers();
-                outcome = run(None).await;
-            }
-            client.flush_pending_update().await;
+            let mut kept = None;
+            let outcome = if let Some(client) = &client {
+                kept.clone_from(&arguments);
+                Box::pin(async {
+                    let outcome = client.with_heartbeat(attempt(arguments, checkpoint.clone())).await;
+                    let outcome = match outcome.as_ref().err().and_then(CallError::refusal_kind) {
+                        // Nothing was done that must not be done twice, so the call begins again.
+                        Some(RefusalKind::EntryChanged)
+                            if checkpoint.is_some_and(|point| !point.any_side_effects()) =>
+                        {
+                            client.forget_answers();
+                            client.with_heartbeat(attempt(kept.clone(), None)).await
+                        }
+                        _ => outcome,
+                    };
+                    client.flush_pending_update().await;
+                    outcome
+                })
+                .await
+            } else {
+                attempt(arguments, None).await
+            };
             log.finish(&outcome);
             match outcome {
                 Ok(answer) => Ok(CallOutcome::Done(answer)),
                 Err(CallError::InputRequired(pending)) => {
-                    self.input_required(*pending, &binding(), request).await.map(CallOutcome::InputRequired)
+                    let required = Box::pin(self.input_required(*pending, target, kept.as_ref(), request)).await?;
+                    Ok(CallOutcome::InputRequired(required))
                 }
-                Err(CallError::Detached(checkpoint)) => Ok(CallOutcome::Detached(checkpoint, arguments)),
+                Err(CallError::Detached(checkpoint)) => Ok(CallOutcome::Detached(checkpoint, kept)),
                 Err(CallError::Refused(refusal)) => {
                     request.note_refusal(&refusal);
                     Err(refuse(refusal))
                 }
             }
-        })
+        }
     }
 
     /// Where the call stood, from the state that came with the request.
-    async fn open_state(&self, state: &str, binding: &[u8], request: &McpRequest) -> Result<Checkpoint, ErrorData> {
+    async fn open_state(
+        &self,
+        state: &str,
+        target: CallTarget<'_>,
+        arguments: Option<&Object>,
+        request: &McpRequest,
+    ) -> Result<Arc<Checkpoint>, ErrorData> {
         let refused = |message: String| ErrorData::new(ErrorCode::INVALID_PARAMS, message, None);
         let unsealed = |error: UnsealError| refused(error.to_string());
-        let opened = self.shared_server.state_sealer().open(state, binding).map_err(unsealed)?;
-        let checkpoint: Checkpoint = serde_json::from_slice(&opened.content)
+        let binding = state_binding(target, arguments, request);
+        let opened = self.shared_server.state_sealer().open(state, &binding).map_err(unsealed)?;
+        let checkpoint: Arc<Checkpoint> = serde_json::from_slice(&opened.content)
             .map_err(|_| refused("invalid `requestState`: written by another version of folio".to_owned()))?;
         let has_acted = checkpoint.any_side_effects();
         match self.shared_server.store().use_once(opened.id, has_acted).await {
@@ -174,14 +165,16 @@ impl ConnectionHandler {
     async fn input_required(
         &self,
         pending: PendingQuestions,
-        binding: &[u8],
+        target: CallTarget<'_>,
+        arguments: Option<&Object>,
         request: &McpRequest,
     ) -> Result<InputRequiredResult, ErrorData> {
         request.end_note.require_input();
         let failed = || ErrorData::internal_error("cannot send the input request", None);
         let content = serde_json::to_vec(&pending.checkpoint).map_err(|_| failed())?;
         let epoch = self.shared_server.store().epoch().await;
-        let state = self.shared_server.state_sealer().seal(&content, binding, epoch).ok_or_else(failed)?;
+        let binding = state_binding(target, arguments, request);
+        let state = self.shared_server.state_sealer().seal(&content, &binding, epoch).ok_or_else(failed)?;
         let questions = pending.questions.into_iter();
         let requests: Option<InputRequests> =
             questions.map(|question| Some((question.key, question::input_request(&question.kind)?))).collect();
@@ -192,7 +185,10 @@ impl ConnectionHandler {
 
 /// The binding of a state: the server, the method, the entry and the caller by their names, and a digest of the arguments in any
 /// order.
-fn state_binding(names: &[&str], arguments: Option<&Object>) -> Vec<u8> {
+fn state_binding(target: CallTarget<'_>, arguments: Option<&Object>, request: &McpRequest) -> Vec<u8> {
+    let identity = request.access.identity();
+    let [issuer, caller] = identity.map(|identity| [&*identity.issuer, &*identity.id]).unwrap_or_default();
+    let names = [&request.snapshot.catalog.server().name, target.method, target.name, issuer, caller];
     let mut arguments = Value::Object(arguments.cloned().unwrap_or_default());
     arguments.sort_all_objects();
     let digest = sha256(arguments.to_string().as_bytes());

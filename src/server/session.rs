@@ -24,9 +24,7 @@ use crate::telemetry::ClientName;
 use super::{
     ConnectionHandler, bridge,
     capability::{self, CapabilityKind, DeclaredCapabilities},
-    error,
     protocol_version::to_protocol_version,
-    request::McpRequest,
     snapshot::{CatalogSnapshot, ResultNotes, Revisions},
     throttle::Throttle,
     version_keys::{self, Place},
@@ -34,6 +32,8 @@ use super::{
 
 /// The state of one connection. Requests of 2026-07-28 bring all they need and leave nothing here.
 pub(crate) struct Session {
+    /// Whether it outlives a request: without that nothing it is told is remembered.
+    pub(crate) is_lasting: bool,
     negotiated: OnceLock<NegotiatedSession>,
     is_notifying_changes: AtomicBool,
     subscribed: Mutex<HashMap<String, SubscribedResource>>,
@@ -51,9 +51,10 @@ pub(crate) struct Session {
 const LOG_BURST: u32 = 200;
 const LOGS_PER_SECOND: u32 = 50;
 
-impl Default for Session {
-    fn default() -> Session {
+impl Session {
+    pub(crate) fn new(is_lasting: bool) -> Session {
         Session {
+            is_lasting,
             negotiated: OnceLock::default(),
             is_notifying_changes: AtomicBool::default(),
             subscribed: Mutex::default(),
@@ -64,53 +65,7 @@ impl Default for Session {
             access: Mutex::default(),
         }
     }
-}
 
-/// The outcome of `initialize`.
-pub(crate) struct NegotiatedSession {
-    /// What the client says of itself.
-    pub(crate) client: InitializeRequestParams,
-    pub(crate) spec_version: SpecVersion,
-    pub(crate) began: Instant,
-    pub(crate) capabilities: DeclaredCapabilities,
-    /// The revisions that the client has seen.
-    pub(crate) revisions: Revisions,
-    /// The lists that the client gets as tools.
-    pub(crate) bridged_lists: BridgedLists,
-    /// Whether it outlives a request: without that nothing it is told is remembered.
-    pub(crate) is_lasting: bool,
-}
-
-/// What is known of the client's roots, until it announces a change.
-#[derive(Default)]
-pub(crate) struct RootsCache {
-    pub(crate) known: Option<KnownRoots>,
-    /// How many changes were announced: an answer to a question from before one is not kept.
-    pub(crate) changes: u64,
-}
-
-impl RootsCache {
-    /// The client announces a change.
-    pub(crate) fn forget(&mut self) {
-        *self = RootsCache { known: None, changes: self.changes + 1 };
-    }
-}
-
-/// What a session knows of its client's roots.
-#[derive(Clone)]
-pub(crate) enum KnownRoots {
-    Listed(Value),
-    /// It did not answer in time, and is not asked again.
-    Unanswered,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SubscribedResource {
-    pub(crate) generation: u64,
-    pub(crate) fingerprint: Option<u64>,
-}
-
-impl Session {
     pub(crate) fn negotiated(&self) -> Option<&NegotiatedSession> {
         self.negotiated.get()
     }
@@ -152,6 +107,48 @@ impl Session {
     }
 }
 
+/// The outcome of `initialize`.
+pub(crate) struct NegotiatedSession {
+    /// What the client says of itself.
+    pub(crate) client: InitializeRequestParams,
+    pub(crate) spec_version: SpecVersion,
+    pub(crate) began: Instant,
+    pub(crate) capabilities: DeclaredCapabilities,
+    /// The revisions that the client has seen.
+    pub(crate) revisions: Revisions,
+    /// The lists that the client gets as tools.
+    pub(crate) bridged_lists: BridgedLists,
+}
+
+/// What is known of the client's roots, until it announces a change.
+#[derive(Default)]
+pub(crate) struct RootsCache {
+    pub(crate) known: Option<KnownRoots>,
+    /// How many changes were announced: an answer to a question from before one is not kept.
+    pub(crate) changes: u64,
+}
+
+impl RootsCache {
+    /// The client announces a change.
+    pub(crate) fn forget(&mut self) {
+        *self = RootsCache { known: None, changes: self.changes + 1 };
+    }
+}
+
+/// What a session knows of its client's roots.
+#[derive(Clone)]
+pub(crate) enum KnownRoots {
+    Listed(Value),
+    /// It did not answer in time, and is not asked again.
+    Unanswered,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SubscribedResource {
+    pub(crate) generation: u64,
+    pub(crate) fingerprint: Option<u64>,
+}
+
 /// Answers `initialize`, once in a session.
 pub(crate) fn initialize(server: &ConnectionHandler, params: InitializeRequestParams) -> Result<Bytes, ErrorData> {
     let served = server.shared_server.snapshot();
@@ -169,14 +166,13 @@ pub(crate) fn initialize(server: &ConnectionHandler, params: InitializeRequestPa
         capabilities: server.session_capabilities(&served, bridged_lists),
         revisions: served.revisions,
         bridged_lists,
-        is_lasting: server.outlives_request,
     };
     if server.session.negotiated.set(session).is_err() {
         return Err(ErrorData::invalid_request("already initialized", None));
     }
     let mut result = served.config_with(bridged_lists);
     result.protocol_version = to_protocol_version(spec_version);
-    if !server.outlives_request {
+    if !server.session.is_lasting {
         capability::remove_session_capabilities(&mut result.capabilities);
     }
     if let Some(observers) = server.shared_server.observers() {
@@ -193,23 +189,17 @@ fn negotiate_version(requested: &ProtocolVersion) -> SpecVersion {
     version.unwrap_or(SpecVersion::NEWEST_WITH_SESSIONS)
 }
 
-/// The `_meta` key of the log level of a request of 2026-07-28.
-const LOG_LEVEL_META_KEY: &str = "io.modelcontextprotocol/logLevel";
-
-/// What a request of a version with sessions needs that stands for itself.
-const SESSION_METHODS: [&str; 3] = ["logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
-
 impl ConnectionHandler {
     fn session_capabilities(&self, served: &CatalogSnapshot, bridged_lists: BridgedLists) -> DeclaredCapabilities {
         let declared = served.capabilities_with(bridged_lists).without(CapabilityKind::Tasks);
-        if self.outlives_request { declared } else { declared.without(CapabilityKind::Logging) }
+        if self.session.is_lasting { declared } else { declared.without(CapabilityKind::Logging) }
     }
 
     /// Begins a session that another replica has negotiated, or without any, where each request stands for itself.
     pub(crate) fn begin_session(&self, client: InitializeRequestParams, spec_version: SpecVersion) {
         let served = self.shared_server.snapshot();
         let experimental = client.capabilities.experimental.as_ref();
-        let bridged_lists = match self.outlives_request {
+        let bridged_lists = match self.session.is_lasting {
             true => bridge::lists_for(&client.client_info.name, experimental, &served),
             false => BridgedLists::default(),
         };
@@ -220,25 +210,6 @@ impl ConnectionHandler {
             capabilities: self.session_capabilities(&served, bridged_lists),
             revisions: served.revisions,
             bridged_lists,
-            is_lasting: self.outlives_request,
         });
-    }
-
-    /// Refuses what needs a session, where there is none.
-    pub(crate) fn check_session(&self, method: &str) -> Result<(), ErrorData> {
-        let is_lasting = self.session.negotiated().is_none_or(|session| session.is_lasting);
-        if is_lasting || !SESSION_METHODS.contains(&method) { Ok(()) } else { Err(error::needs_session(method)) }
-    }
-
-    /// Refuses a request for a capability that was not declared: to the session at its start, or else by the current
-    /// catalog.
-    pub(crate) fn check_capability(&self, kind: CapabilityKind, request: &McpRequest) -> Result<(), ErrorData> {
-        let meta = &request.meta;
-        if request.version.is_sessionless() && meta.contains_key(LOG_LEVEL_META_KEY) && meta.log_level().is_none() {
-            return Err(error::unknown_log_level());
-        }
-        let capabilities = request.capabilities.ok_or_else(error::not_initialized)?;
-        let is_bridged = || kind == CapabilityKind::Tools && self.bridged_lists(request).any();
-        if capabilities.has(kind) || is_bridged() { Ok(()) } else { Err(error::undeclared_capability(kind)) }
     }
 }

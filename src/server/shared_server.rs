@@ -24,7 +24,7 @@ use crate::{
 
 use super::{
     Changes, ConnectionHandler, MessageSink, Peer, SharedSession, replicas::Replicas, request_state::StateSealer,
-    snapshot::CatalogSnapshot, task_table::Tasks,
+    session::Session, snapshot::CatalogSnapshot, task_table::Tasks,
 };
 
 /// Options of a server.
@@ -41,6 +41,14 @@ impl Default for ServeOptions {
     fn default() -> ServeOptions {
         ServeOptions { watching: true, declare_all_capabilities: false }
     }
+}
+
+/// What a connection serves.
+pub(crate) enum ConnectionKind {
+    /// One request, after which nothing is remembered.
+    Request,
+    /// A session, which other replicas may serve too where it is shared.
+    Session(Option<SharedSession>),
 }
 
 /// The running server: the catalog it serves now, and the state that all connections share. Clones share it.
@@ -193,38 +201,21 @@ impl SharedServer {
     }
 
     /// The handler of a new connection to the client behind `sink`. Calls and streams end at `stop`, and with the server.
-    pub(crate) fn connect(&self, sink: Arc<dyn MessageSink>, stop: CancellationToken) -> Arc<ConnectionHandler> {
-        self.new_handler(sink, stop, true, None)
-    }
-
-    /// The handler of a session that other replicas may serve too.
-    pub(crate) fn connect_shared(
+    pub(crate) fn connect(
         &self,
         sink: Arc<dyn MessageSink>,
         stop: CancellationToken,
-        shared: SharedSession,
-    ) -> Arc<ConnectionHandler> {
-        self.new_handler(sink, stop, true, Some(shared))
-    }
-
-    /// The handler of a request that is not part of a connection, which `stop` ends.
-    pub(crate) fn connect_once(&self, sink: Arc<dyn MessageSink>, stop: CancellationToken) -> Arc<ConnectionHandler> {
-        self.new_handler(sink, stop, false, None)
-    }
-
-    fn new_handler(
-        &self,
-        sink: Arc<dyn MessageSink>,
-        stop: CancellationToken,
-        outlives_request: bool,
-        shared_session: Option<SharedSession>,
+        kind: ConnectionKind,
     ) -> Arc<ConnectionHandler> {
         let disconnected = CancellationToken::new();
+        let (is_lasting, shared_session) = match kind {
+            ConnectionKind::Request => (false, None),
+            ConnectionKind::Session(shared) => (true, shared),
+        };
         Arc::new(ConnectionHandler {
             shared_server: self.clone(),
-            session: Arc::default(),
+            session: Arc::new(Session::new(is_lasting)),
             peer: Peer::new(sink, self.inner.redactors.clone(), shared_session.is_some()),
-            outlives_request,
             shared_session,
             client: OnceLock::new(),
             stop,

@@ -211,7 +211,7 @@ fn check_declared(request: &McpRequest) -> Result<(), ErrorData> {
 /// `tasks/get`.
 pub(crate) async fn get(
     server: &ConnectionHandler,
-    params: &GetTaskParams,
+    params: GetTaskParams,
     request: &McpRequest,
 ) -> Result<Bytes, ErrorData> {
     check_declared(request)?;
@@ -233,7 +233,7 @@ pub(crate) async fn update(
 
 pub(crate) async fn cancel(
     server: &ConnectionHandler,
-    params: &CancelTaskParams,
+    params: CancelTaskParams,
     request: &McpRequest,
 ) -> Result<(), ErrorData> {
     check_declared(request)?;

@@ -1,7 +1,5 @@
 //! Calls of the tools that find and call others (`server.toolSearch`).
 
-use std::ops::ControlFlow;
-
 use rmcp::model::{CallToolRequestParams, ErrorData, JsonObject};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -26,19 +24,18 @@ struct CallArguments {
     arguments: Option<JsonObject>,
 }
 
-/// The call that a request makes, by the tool's own name or through another; or its answer at once: what a search found, or
+/// Makes a call through another tool one by the tool's own name. Returns what is answered at once: what a search found, or
 /// why nothing is called, for the model to read.
 pub(crate) fn resolve(
-    request: CallToolRequestParams,
+    request: &mut CallToolRequestParams,
     catalog: &Catalog,
     access: &AccessControl,
-) -> ControlFlow<ToolResult, CallToolRequestParams> {
-    let resolved = match catalog.search_tool(&request.name) {
-        None => return ControlFlow::Continue(request),
-        Some(SearchTool::Search) => search(request.arguments, catalog, access).map(ControlFlow::Break),
-        Some(through) => direct_call(through, request, catalog, access).map(ControlFlow::Continue),
+) -> Option<ToolResult> {
+    let resolved = match catalog.search_tool(&request.name)? {
+        SearchTool::Search => search(request.arguments.take(), catalog, access).map(Some),
+        through => direct_call(through, request, catalog, access).map(|()| None),
     };
-    resolved.unwrap_or_else(|error| ControlFlow::Break(ToolResult::failure(error.message)))
+    resolved.unwrap_or_else(|error| Some(ToolResult::failure(error.message)))
 }
 
 fn search(arguments: Option<JsonObject>, catalog: &Catalog, access: &AccessControl) -> Result<ToolResult, ErrorData> {
@@ -67,13 +64,13 @@ fn found_tool(tool: &ToolListing) -> Value {
     found
 }
 
-/// The same call by the tool's own name.
+/// Makes it the same call by the tool's own name.
 fn direct_call(
     through: SearchTool,
-    mut request: CallToolRequestParams,
+    request: &mut CallToolRequestParams,
     catalog: &Catalog,
     access: &AccessControl,
-) -> Result<CallToolRequestParams, ErrorData> {
+) -> Result<(), ErrorData> {
     let CallArguments { name, arguments } = parse_arguments(through.input_schema(), request.arguments.take())?;
     let refused = |message: String| Err(ErrorData::invalid_params(message, None));
     let mut tools = catalog.lists().tools.iter();
@@ -86,5 +83,5 @@ fn direct_call(
     }
     request.name = name.into();
     request.arguments = arguments;
-    Ok(request)
+    Ok(())
 }

@@ -1,7 +1,5 @@
 //! `tools/call`.
 
-use std::ops::ControlFlow;
-
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use rmcp::model::{CallToolRequestParams, ErrorCode, ErrorData};
@@ -15,6 +13,7 @@ use super::{
     ConnectionHandler, bridge,
     call_log::{CallTarget, LoggedResult},
     client::RequestClient,
+    client_rate_limit::RequestCost,
     error, output_shape,
     request::McpRequest,
     run_call::{CallOutcome, EntryCall},
@@ -25,70 +24,66 @@ use super::{
 };
 
 /// Calls a tool. What is rare is in boxes of its own: every call holds this future.
-pub(crate) async fn call(
-    server: &ConnectionHandler,
-    params: CallToolRequestParams,
-    request: &McpRequest,
-) -> Result<Bytes, ErrorData> {
-    let catalog = &request.snapshot.catalog;
-    if let Some(tool) = server.bridge_tool(&params.name, request) {
-        return Box::pin(bridge::call(server, tool, params, request)).await;
-    }
-    let name = params.name.clone();
-    let params = match tool_search::resolve(params, catalog, &request.access) {
-        ControlFlow::Continue(params) => params,
-        ControlFlow::Break(answer) => return respond(answer, &name, request),
-    };
-    let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = params;
-    let runs_actions = catalog.tool_runs_actions(&name);
-    if let Err(wait) = server.charge_call(request, runs_actions) {
-        let answer = ToolResult::failure(request.rate_limited(wait).message);
-        return respond(answer, &name, request);
-    }
-    let policy = match tasks::task_policy(server, &name, arguments.as_ref(), request) {
-        Ok(policy) => policy,
-        Err(refusal) => {
-            request.note_refusal(&refusal);
-            return match refusal.kind.is_tool_error() && refusal.kind != RefusalKind::UnknownTool {
-                true => respond(refusal.into(), &name, request),
-                false => error_response(error::refusal_error(refusal), &name, request),
-            };
+pub(crate) fn call<'a>(
+    server: &'a ConnectionHandler,
+    mut params: CallToolRequestParams,
+    request: &'a McpRequest,
+) -> BoxFuture<'a, Result<Bytes, ErrorData>> {
+    Box::pin(async move {
+        let catalog = &request.snapshot.catalog;
+        if let Some(tool) = server.bridge_tool(&params.name, request) {
+            return Box::pin(bridge::call(server, tool, params, request)).await;
         }
-    };
-    if let Some(policy) = policy.filter(|policy| !policy.starts_after_step) {
-        catalog
-            .check_tool_requirements(&name, &RequestClient::new(server, request, None))
-            .map_err(error::refusal_error)?;
-        let task_call = TaskCall { name: name.into_owned(), arguments, checkpoint: None, policy };
-        return Box::pin(tasks::start_task(server, task_call, request)).await;
-    }
-    let entry_call = EntryCall {
-        target: CallTarget { method: "tools/call", name: &name, runs_actions },
-        arguments,
-        responses: input_responses,
-        state: request_state,
-        may_detach: policy.is_some(),
-    };
-    let tool = &*name;
-    let call = |arguments, call: CallContext| -> BoxFuture<'_, _> {
-        Box::pin(async move { catalog.call_tool(tool, arguments, &call).await })
-    };
-    match (server.run_call(entry_call, request, call, error::refusal_error).await, policy) {
-        (Ok(CallOutcome::Detached(checkpoint, arguments)), Some(policy)) => {
-            let checkpoint = Some(*checkpoint);
-            let task_call = TaskCall { name: name.into_owned(), arguments, checkpoint, policy };
-            Box::pin(tasks::start_task(server, task_call, request)).await
+        if let Some(answer) = tool_search::resolve(&mut params, catalog, &request.access) {
+            return respond(answer, &params.name, request);
         }
-        (Ok(outcome), _) => outcome.into_result(|answer| respond(answer, &name, request)),
-        (Err(error), _) => error_response(error, &name, request),
-    }
+        let (name, arguments) = (&*params.name, params.arguments.take());
+        let runs_actions = catalog.tool_runs_actions(name);
+        if let Err(refused) = server.charge(request, RequestCost::of_call(runs_actions)) {
+            return respond(ToolResult::failure(refused.message), name, request);
+        }
+        let policy = match tasks::task_policy(server, name, arguments.as_ref(), request) {
+            Ok(policy) => policy,
+            Err(refusal) => {
+                request.note_refusal(&refusal);
+                return match refusal.kind.is_tool_error() && refusal.kind != RefusalKind::UnknownTool {
+                    true => respond(refusal.into(), name, request),
+                    false => error_response(error::refusal_error(refusal), name, request),
+                };
+            }
+        };
+        if let Some(policy) = policy.filter(|policy| !policy.starts_after_step) {
+            catalog
+                .check_tool_requirements(name, &RequestClient::new(server, request, None))
+                .map_err(error::refusal_error)?;
+            let task_call = TaskCall { name: name.to_owned(), arguments, checkpoint: None, policy };
+            return Box::pin(tasks::start_task(server, task_call, request)).await;
+        }
+        let entry_call = EntryCall {
+            target: CallTarget { method: "tools/call", name, runs_actions },
+            arguments,
+            responses: params.input_responses.take(),
+            state: params.request_state.take(),
+            may_detach: policy.is_some(),
+        };
+        let call = |arguments, call: CallContext| -> BoxFuture<'_, _> {
+            Box::pin(async move { catalog.call_tool(name, arguments, &call).await })
+        };
+        match (server.run_call(entry_call, request, call, error::refusal_error).await, policy) {
+            (Ok(CallOutcome::Detached(checkpoint, arguments)), Some(policy)) => {
+                let task_call = TaskCall { name: name.to_owned(), arguments, checkpoint: Some(*checkpoint), policy };
+                Box::pin(tasks::start_task(server, task_call, request)).await
+            }
+            (Ok(outcome), _) => outcome.into_result(|answer| respond(answer, name, request)),
+            (Err(error), _) => error_response(error, name, request),
+        }
+    })
 }
 
 /// An error response; in a session, missing capabilities become a tool error for the model.
 fn error_response(error: ErrorData, name: &str, request: &McpRequest) -> Result<Bytes, ErrorData> {
     if error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY && !request.version.is_sessionless() {
-        let keeps_session = request.session.negotiated().is_some_and(|session| session.is_lasting);
-        let message = match keeps_session {
+        let message = match request.session.is_lasting {
             true => error.message.into_owned(),
             false => format!("{}: this server keeps no sessions, in which it could ask", error.message),
         };

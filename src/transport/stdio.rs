@@ -20,7 +20,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::{CallerKind, Reservation, block_if_large};
-use crate::server::{ConnectionHandler, OutgoingMessage, SharedServer};
+use crate::server::{ConnectionHandler, ConnectionKind, OutgoingMessage, SharedServer};
 
 use super::{
     STOP_TIMEOUT,
@@ -180,7 +180,7 @@ impl PipeConnection {
         stop: CancellationToken,
     ) -> PipeConnection {
         PipeConnection {
-            handler: shared_server.connect(Arc::new(send_queue.clone()), stop),
+            handler: shared_server.connect(Arc::new(send_queue.clone()), stop, ConnectionKind::Session(None)),
             state: Mutex::new(peer_state),
             send_queue,
             on_the_way: AtomicUsize::new(0),

@@ -19,6 +19,10 @@ use rustix::{
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, Interest, unix::AsyncFd};
 
+/// How much room a pipe to the peer has. A user's pipes may take 64 MiB together before new ones are made smaller.
+#[cfg(target_os = "linux")]
+const PIPE_BYTES: usize = 256 * 1024;
+
 /// Where the bytes of a peer come from.
 pub(super) trait ByteSource: Send {
     /// Adds what there is to `buffer`, once there is anything. Returns how much; nothing at the end.
@@ -48,6 +52,14 @@ impl ByteSource for BlockingStdin {
     }
 }
 
+/// Gives a pipe more room. Where it gets none, the rest of a long answer waits until the peer has read the first part.
+#[cfg(target_os = "linux")]
+fn enlarge(pipe: &OwnedFd) {
+    if rustix::pipe::fcntl_getpipe_size(pipe).is_ok_and(|size| size < PIPE_BYTES) {
+        let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BYTES);
+    }
+}
+
 /// Standard output. Where it cannot be written without waiting, threads of the runtime write it.
 pub(super) fn stdout() -> Box<dyn AsyncWrite + Send + Unpin> {
     match DirectOutput::new(rustix::stdio::stdout()) {
@@ -74,7 +86,11 @@ impl DirectOutput {
             // Others share its file description, such as standard error, so it must stay blocking. It is opened once more.
             FileType::Fifo => {
                 let path = format!("/proc/self/fd/{}", output.as_raw_fd());
-                rustix::fs::open(path, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).ok()?
+                let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+                let pipe = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+                #[cfg(target_os = "linux")]
+                enlarge(&pipe);
+                pipe
             }
             // The path of a terminal may lead to another one.
             _ => return None,

@@ -153,7 +153,7 @@ impl Inputs {
         }
         let in_roots = self.confined_arguments.iter().filter(|argument| argument.needs_roots());
         let roots = match resolve_confined_paths::is_given(in_roots, &arguments) {
-            true => Some(client_roots(call).await?),
+            true => Some(Box::pin(client_roots(call)).await?),
             false => None,
         };
         let known = roots.as_deref().unwrap_or_default();

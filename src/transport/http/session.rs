@@ -21,8 +21,8 @@ use crate::{
     budget::{Caller, CallerKind, Reservation},
     identity::AccessControl,
     server::{
-        ConnectionHandler, IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage, SharedServer, SharedSession,
-        start_change_notifications,
+        ConnectionHandler, ConnectionKind, IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage, SharedServer,
+        SharedSession, start_change_notifications,
     },
     spec_version::SpecVersion,
     transport::{
@@ -100,7 +100,11 @@ impl HttpSession {
         };
         Arc::new_cyclic(|session| HttpSession {
             id,
-            handler: connect(shared_server, Arc::new(SessionSink(session.clone())), shared),
+            handler: shared_server.connect(
+                Arc::new(SessionSink(session.clone())),
+                shared_server.stop_token(),
+                ConnectionKind::Session(shared),
+            ),
             owner: sender.access.clone(),
             end_token,
             caller,
@@ -315,17 +319,6 @@ impl HttpSession {
 impl Drop for HttpSession {
     fn drop(&mut self) {
         self.end_token.cancel();
-    }
-}
-
-fn connect(
-    shared_server: &SharedServer,
-    sink: Arc<dyn MessageSink>,
-    shared: Option<SharedSession>,
-) -> Arc<ConnectionHandler> {
-    match shared {
-        Some(shared) => shared_server.connect_shared(sink, shared_server.stop_token(), shared),
-        None => shared_server.connect(sink, shared_server.stop_token()),
     }
 }
 

@@ -8,7 +8,7 @@ use rmcp::model::{ClientRequest, ErrorCode, InitializeRequestParams, RequestId};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::server::{IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage};
+use crate::server::{ConnectionKind, IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage};
 use crate::spec_version::SpecVersion;
 
 use super::{
@@ -34,7 +34,7 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
         stop = shared_server.end_of_listening().child_token();
         stop_with_token(&post, stop.clone(), cancel.clone());
     }
-    let handler = shared_server.connect_once(Arc::new(RequestSink(sender.clone())), stop);
+    let handler = shared_server.connect(Arc::new(RequestSink(sender.clone())), stop, ConnectionKind::Request);
     if let Some(version) = assumed {
         handler.begin_session(InitializeRequestParams::default(), version);
     }
