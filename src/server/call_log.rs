@@ -15,7 +15,7 @@ use crate::diagnostic::truncate;
 use crate::redact::Redactor;
 use crate::telemetry::ClientName;
 
-use super::request::{McpRequest, RequestSource};
+use super::request::McpRequest;
 
 /// How much of a reason is logged.
 const MAX_REASON_CHARS: usize = 300;
@@ -65,8 +65,8 @@ impl SentBy {
             let label = format!("{} {}", client.name, client.version);
             truncate(&request.redactor.redact_text(label.trim()), MAX_CLIENT_CHARS).into_owned()
         };
-        let RequestSource { session, address, .. } = request.source.clone();
-        SentBy { client: request.client_name().map(label), session, address }
+        let client = request.client_name().map(label);
+        SentBy { client, session: request.session.id.clone(), address: request.address }
     }
 }
 

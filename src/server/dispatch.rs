@@ -24,7 +24,7 @@ use super::{
     outgoing::OutgoingMessage,
     prompts,
     protocol_version::{PROTOCOL_VERSIONS, stated_version},
-    request::{IncomingRequest, McpRequest, request_redactor},
+    request::{IncomingRequest, McpRequest, RequestSender, request_redactor},
     resources, session, skills,
     snapshot::ResultNotes,
     subscription, tasks, tools, untyped_request, version_keys,
@@ -52,7 +52,8 @@ impl ConnectionHandler {
         }
         let snapshot = self.shared_server.snapshot();
         let begins_now = begins_now(&incoming, &snapshot.catalog);
-        let IncomingRequest { id, request: mut message, reservation, cancel, access, source, secrets } = incoming;
+        let IncomingRequest { id, request: mut message, reservation, cancel, bytes, sender } = incoming;
+        let RequestSender { access, secrets, address, traceparent } = sender;
         let meta = message.extensions_mut().remove::<RequestMetaObject>().unwrap_or_default();
         let newest = stated_version(&meta).is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
         let (version, capabilities) = match self.session.negotiated() {
@@ -70,7 +71,7 @@ impl ConnectionHandler {
         let end_note = EndNote::default();
         let method = Method::find(message.method());
         let recorder = self.recorder(method, &redactor);
-        let trace = self.start_trace(method, &meta, &snapshot, &source);
+        let trace = self.start_trace(method, &meta, &snapshot, traceparent.as_deref());
         let request = McpRequest {
             id,
             meta,
@@ -84,7 +85,8 @@ impl ConnectionHandler {
             version,
             capabilities,
             session,
-            source,
+            address,
+            bytes,
             trace,
             recorder,
             end_note,

@@ -62,7 +62,7 @@ pub(crate) use method::Method;
 pub(crate) use outgoing::{OutgoingKind, OutgoingMessage};
 pub(crate) use peer::{MessageSink, Peer};
 pub(crate) use protocol_version::stated_version;
-pub(crate) use request::{IncomingRequest, RequestSource};
+pub(crate) use request::{IncomingRequest, RequestSender};
 pub(crate) use session_record::{
     SessionChange, SessionEvent, SessionInbox, SessionMessage, SessionRecord, SharedSession,
 };

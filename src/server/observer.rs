@@ -15,12 +15,7 @@ use crate::spec_version::SpecVersion;
 use crate::telemetry::{ClientName, Observers, Outcome, RequestIdRef, RequestRecord};
 use crate::world::TraceContext;
 
-use super::{
-    ConnectionHandler, Method,
-    protocol_version::meta_text,
-    request::{McpRequest, RequestSource},
-    snapshot::CatalogSnapshot,
-};
+use super::{ConnectionHandler, Method, protocol_version::meta_text, request::McpRequest, snapshot::CatalogSnapshot};
 
 /// How much of a name or URI is recorded.
 const MAX_ENTRY_CHARS: usize = 1024;
@@ -140,7 +135,7 @@ impl ConnectionHandler {
         method: Option<&'static Method>,
         meta: &RequestMetaObject,
         snapshot: &CatalogSnapshot,
-        source: &RequestSource,
+        traceparent: Option<&str>,
     ) -> TraceContext {
         let text = |key: &str| meta_text(meta, key);
         let propagation = snapshot.catalog.trace_propagation();
@@ -148,7 +143,7 @@ impl ConnectionHandler {
         let received =
             TraceContext::new(text("traceparent"), tracestate, text("baggage").filter(|_| propagation.baggage));
         let Some(observers) = self.shared_server.observers() else { return received };
-        observers.start_span(method.map(|method| method.name), received, source.traceparent.as_deref())
+        observers.start_span(method.map(|method| method.name), received, traceparent)
     }
 
     /// Tells of a client once for each connection. A connection that is one request has no end of its own.
@@ -238,8 +233,8 @@ impl ObservedRequest<'_> {
             version: self.version,
             identity: request.access.identity().map(AsRef::as_ref),
             client: self.client.as_ref(),
-            session: request.source.session.as_deref(),
-            address: request.source.address,
+            session: request.session.id.as_deref(),
+            address: request.address,
             trace: request.trace_id(),
             span: &request.trace,
             outcome: end.outcome,
@@ -247,7 +242,7 @@ impl ObservedRequest<'_> {
             reason: end.reason.as_deref(),
             missing_scopes: &end.missing_scopes,
             elapsed: self.started.elapsed(),
-            bytes_in: request.source.bytes,
+            bytes_in: request.bytes,
             bytes_out: end.bytes_out,
             manifest: request.snapshot.catalog.digest(),
             redactor: (!request.secrets.is_empty()).then_some(&*request.redactor),

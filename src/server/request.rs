@@ -29,30 +29,26 @@ pub(crate) struct IncomingRequest {
     pub(crate) reservation: Arc<Reservation>,
     /// Cancelled when its client does not wait for the answer any more.
     pub(crate) cancel: CancellationToken,
-    /// Who sends it.
+    /// The size of its message.
+    pub(crate) bytes: u64,
+    pub(crate) sender: RequestSender,
+}
+
+/// Who sends a request, and from where.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RequestSender {
     pub(crate) access: AccessControl,
-    /// What came beside it, to act upstream as who sends it.
+    /// What comes beside the request, to act upstream as who sends it.
     pub(crate) secrets: Arc<CallerSecrets>,
-    /// Where it comes from.
-    pub(crate) source: RequestSource,
+    /// The address over HTTP.
+    pub(crate) address: Option<IpAddr>,
+    /// The header `traceparent` over HTTP, where somebody wants it.
+    pub(crate) traceparent: Option<Arc<str>>,
 }
 
 /// What finds the secrets of a catalog, and those that came beside a request.
 pub(super) fn request_redactor(of_catalog: &Arc<Redactor>, secrets: &CallerSecrets) -> Arc<Redactor> {
     if secrets.is_empty() { of_catalog.clone() } else { Arc::new(of_catalog.with(secrets.values())) }
-}
-
-/// Where a request comes from, as logs and records say.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct RequestSource {
-    /// The id of its session over HTTP.
-    pub(crate) session: Option<Arc<str>>,
-    /// The address of its client over HTTP.
-    pub(crate) address: Option<IpAddr>,
-    /// The size of its message.
-    pub(crate) bytes: u64,
-    /// The header `traceparent` over HTTP, where somebody wants it.
-    pub(crate) traceparent: Option<Arc<str>>,
 }
 
 /// A request on its way to the answer, without the parameters of its method: all that is answered to it comes from one
@@ -76,7 +72,10 @@ pub(crate) struct McpRequest {
     /// What is declared: to its session at its start, or else by the catalog. `None` where no session has begun.
     pub(crate) capabilities: Option<DeclaredCapabilities>,
     pub(super) session: Arc<Session>,
-    pub(crate) source: RequestSource,
+    /// The address that it comes from over HTTP.
+    pub(crate) address: Option<IpAddr>,
+    /// The size of its message.
+    pub(crate) bytes: u64,
     /// The trace of its programs and requests.
     pub(crate) trace: TraceContext,
     /// What records its steps, where an observer wants them.

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        OnceLock,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Instant,
@@ -32,6 +32,8 @@ use super::{
 
 /// The state of one connection. Requests of 2026-07-28 bring all they need and leave nothing here.
 pub(crate) struct Session {
+    /// Its id over HTTP.
+    pub(crate) id: Option<Arc<str>>,
     /// Whether it outlives a request: without that nothing it is told is remembered.
     pub(crate) is_lasting: bool,
     negotiated: OnceLock<NegotiatedSession>,
@@ -52,8 +54,9 @@ const LOG_BURST: u32 = 200;
 const LOGS_PER_SECOND: u32 = 50;
 
 impl Session {
-    pub(crate) fn new(is_lasting: bool) -> Session {
+    pub(crate) fn new(id: Option<Arc<str>>, is_lasting: bool) -> Session {
         Session {
+            id,
             is_lasting,
             negotiated: OnceLock::default(),
             is_notifying_changes: AtomicBool::default(),

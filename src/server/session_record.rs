@@ -316,7 +316,7 @@ impl ConnectionHandler {
         change: SessionChange,
         request: &McpRequest,
     ) -> Result<(), ErrorData> {
-        let (Some(shared), Some(id)) = (&self.shared_session, &request.source.session) else { return Ok(()) };
+        let (Some(shared), Some(id)) = (&self.shared_session, &self.session.id) else { return Ok(()) };
         let kept = self.shared_server.keep_session_change(id, change, shared.lifetime).await;
         kept.map_err(|StoreError| request.store_is_away())
     }

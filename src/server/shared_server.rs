@@ -47,8 +47,8 @@ impl Default for ServeOptions {
 pub(crate) enum ConnectionKind {
     /// One request, after which nothing is remembered.
     Request,
-    /// A session, which other replicas may serve too where it is shared.
-    Session(Option<SharedSession>),
+    /// A session, over HTTP with an id, which other replicas may serve too where it is shared.
+    Session { id: Option<Arc<str>>, shared: Option<SharedSession> },
 }
 
 /// The running server: the catalog it serves now, and the state that all connections share. Clones share it.
@@ -208,13 +208,14 @@ impl SharedServer {
         kind: ConnectionKind,
     ) -> Arc<ConnectionHandler> {
         let disconnected = CancellationToken::new();
-        let (is_lasting, shared_session) = match kind {
-            ConnectionKind::Request => (false, None),
-            ConnectionKind::Session(shared) => (true, shared),
+        let is_lasting = matches!(kind, ConnectionKind::Session { .. });
+        let (id, shared_session) = match kind {
+            ConnectionKind::Request => (None, None),
+            ConnectionKind::Session { id, shared } => (id, shared),
         };
         Arc::new(ConnectionHandler {
             shared_server: self.clone(),
-            session: Arc::new(Session::new(is_lasting)),
+            session: Arc::new(Session::new(id, is_lasting)),
             peer: Peer::new(sink, self.inner.redactors.clone(), shared_session.is_some()),
             shared_session,
             client: OnceLock::new(),

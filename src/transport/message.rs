@@ -2,7 +2,7 @@
 //!
 //! Trying the types of messages one after another would cost many times that, and give no precise errors.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use rmcp::model::{
     CancelledNotification, ClientNotification, ClientRequest, CustomNotification, CustomRequest, ErrorCode, ErrorData,
@@ -10,21 +10,28 @@ use rmcp::model::{
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
+use tokio_util::sync::CancellationToken;
 
+use crate::budget::Reservation;
 use crate::redact::Redactors;
-use crate::server::{Method, OutgoingMessage};
+use crate::server::{IncomingRequest, Method, OutgoingMessage, RequestSender};
 
 use super::length_limits::{MAX_INITIALIZE_BYTES, MAX_LABEL_BYTES, check_request, too_long_message};
-use super::request_params::{InvalidParams, params_object, parse_typed_request};
+use super::request_params::{params_object, parse_typed_request};
 
 /// A message from a client.
 #[derive(Debug)]
 pub(super) enum Incoming {
-    /// A request, in a box: it is moved several times.
-    Request(RequestId, Box<ClientRequest>),
+    Request(IncomingRequest),
     Notification(Box<ClientNotification>),
     /// The answer to a request of the server.
     Answer(RequestId, Result<Value, ErrorData>),
+}
+
+impl Incoming {
+    pub(super) fn request(&self) -> Option<&IncomingRequest> {
+        if let Incoming::Request(request) = self { Some(request) } else { None }
+    }
 }
 
 /// The JSON-RPC error of an invalid message.
@@ -195,12 +202,25 @@ impl MessageKind<'_> {
 }
 
 impl Envelope<'_> {
-    /// Parses the whole message. `None` for what must not be answered: an invalid notification, and an error that is no
-    /// one's.
-    pub(super) fn parse(self) -> Result<Option<Incoming>, MessageError> {
+    /// Parses the whole message of so many bytes, by this sender. `None` for what must not be answered: an invalid
+    /// notification, and an error that is no one's.
+    pub(super) fn parse(
+        self,
+        reservation: &Arc<Reservation>,
+        bytes: u64,
+        sender: &RequestSender,
+    ) -> Result<Option<Incoming>, MessageError> {
         match self.kind {
             MessageKind::Request { id, method } => match parse_request(&method, self.params) {
-                Ok(request) => Ok(Some(Incoming::Request(id, Box::new(request)))),
+                Ok(request) => Ok(Some(Incoming::Request(IncomingRequest {
+                    id,
+                    // It is moved several times.
+                    request: Box::new(request),
+                    reservation: reservation.clone(),
+                    cancel: CancellationToken::new(),
+                    bytes,
+                    sender: sender.clone(),
+                }))),
                 Err(complaint) => Err(MessageError::invalid_params(id, complaint)),
             },
             MessageKind::Notification { method } => {
@@ -235,9 +255,17 @@ fn parse_request(method: &str, params: Option<&str>) -> Result<ClientRequest, St
         return Err(too_long_message("params", MAX_INITIALIZE_BYTES));
     }
     match parse_typed_request(method, params) {
-        Ok(request) => return check_request(&request).map(|()| request),
-        Err(InvalidParams::Duplicate(complaint)) => return Err(format!("invalid params: {complaint}")),
-        Err(InvalidParams::Other) => {}
+        Ok(Some(request)) => return check_request(&request).map(|()| request),
+        Ok(None) => {}
+        // A value cannot show that a member occurs twice; of the rest the handler says what it is.
+        Err(error) => {
+            let complaint = error.to_string();
+            if let Some((duplicate, _)) = complaint.split_once(" at line ")
+                && duplicate.starts_with("duplicate field")
+            {
+                return Err(format!("invalid params: {duplicate}"));
+            }
+        }
     }
     let params = params.map(serde_json::from_str::<Value>).transpose();
     Ok(custom_request(method, params.map_err(|error| format!("invalid params: {error}"))?))
@@ -292,6 +320,10 @@ mod tests {
     use rmcp::model::ClientJsonRpcMessage;
     use serde_json::to_value;
 
+    fn parse(bytes: &[u8]) -> Result<Option<Incoming>, MessageError> {
+        parse_envelope(bytes)?.parse(&Arc::default(), 0, &RequestSender::default())
+    }
+
     const META: &str = r#""_meta":{"progressToken":7,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
     fn requests() -> Vec<String> {
@@ -340,7 +372,7 @@ mod tests {
             ("logging/setLevel", r#""level":"info","level":"debug""#, "level"),
         ] {
             let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}}}}}"#);
-            let error = parse_envelope(text.as_bytes()).unwrap().parse().unwrap_err();
+            let error = parse(text.as_bytes()).unwrap_err();
             assert_eq!(error.code, ErrorCode::INVALID_PARAMS, "{text}");
             assert_eq!(error.message, format!("invalid params: duplicate field `{member}`"));
         }
@@ -362,9 +394,12 @@ mod tests {
         ]);
         for text in messages {
             let theirs: ClientJsonRpcMessage = serde_json::from_str(&text).unwrap();
-            let ours = parse_envelope(text.as_bytes()).unwrap().parse().unwrap().unwrap();
+            let ours = parse(text.as_bytes()).unwrap().unwrap();
             match (ours, theirs) {
-                (Incoming::Request(id, ours), ClientJsonRpcMessage::Request(theirs)) => {
+                (
+                    Incoming::Request(IncomingRequest { id, request: ours, .. }),
+                    ClientJsonRpcMessage::Request(theirs),
+                ) => {
                     assert_eq!((id, discriminant(&*ours)), (theirs.id, discriminant(&theirs.request)), "{text}");
                     assert_eq!(to_value(ours).unwrap(), to_value(theirs.request).unwrap(), "{text}");
                 }
@@ -398,7 +433,7 @@ mod tests {
             bytes.truncate(cut.index(bytes.len() * 2) + 1);
             if let Ok(envelope) = parse_envelope(&bytes) {
                 let asked = matches!(envelope.kind, MessageKind::Request { .. });
-                let read = envelope.parse();
+                let read = parse(&bytes);
                 // Whoever asked gets an answer.
                 prop_assert!(!asked || !matches!(read, Ok(None)));
             }

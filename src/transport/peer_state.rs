@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{ClientNotification, ErrorData, RequestId};
-use serde_json::Value;
-use tokio_util::sync::CancellationToken;
+use rmcp::model::RequestId;
 
 use crate::budget::{Caller, MemoryPool, Reservation, block_if_large};
 use crate::diagnostic::bytes_without_byte_order_mark;
-use crate::identity::AccessControl;
 use crate::redact::Redactors;
-use crate::server::{IncomingRequest, OutgoingMessage, RequestSource, SharedServer};
+use crate::server::{OutgoingMessage, RequestSender, SharedServer};
 use crate::spec_version::SpecVersion;
 
 use super::{
@@ -18,7 +15,7 @@ use super::{
     message::{self, Incoming, MessageError, MessageKind},
     message_size::message_size,
     normalize::normalize,
-    pending_requests::{MAX_LISTEN_STREAMS, MAX_PENDING_REQUESTS, PendingRequestError, PendingRequests},
+    pending_requests::PendingRequests,
 };
 
 /// The conversation with one peer.
@@ -29,60 +26,32 @@ pub(super) struct PeerState {
     redactors: Redactors,
 }
 
-/// What the handler is to see of what a peer has sent.
-#[derive(Debug)]
-pub(super) enum HandlerMessage {
-    Request(IncomingRequest),
-    Notification(Box<ClientNotification>),
-    /// The answer to a question.
-    Answer(RequestId, Result<Value, ErrorData>),
-}
-
-impl HandlerMessage {
-    /// The id of a request.
-    pub(super) fn request_id(&self) -> Option<RequestId> {
-        match self {
-            HandlerMessage::Request(request) => Some(request.id.clone()),
-            _ => None,
-        }
-    }
-}
-
-/// What a peer has sent, read.
+/// What a peer has sent, read. `None` stands for an invalid notification.
 pub(super) enum ReceivedPayload {
-    Message(ReceivedMessage),
+    Message(Option<Incoming>),
     /// The messages of a batch, or their errors.
-    Batch(Vec<Result<ReceivedMessage, MessageError>>),
-}
-
-/// A parsed message and its reservation. `None` for an invalid notification.
-pub(super) struct ReceivedMessage {
-    message: Option<Incoming>,
-    reservation: Arc<Reservation>,
-    bytes: u64,
+    Batch(Vec<Result<Option<Incoming>, MessageError>>),
 }
 
 impl ReceivedPayload {
-    /// A message that is parsed already.
-    pub(super) fn new(message: Incoming, reservation: Arc<Reservation>, bytes: u64) -> ReceivedPayload {
-        ReceivedPayload::Message(ReceivedMessage { message: Some(message), reservation, bytes })
-    }
-
     /// How many requests it holds.
     pub(super) fn request_count(&self) -> usize {
-        let is_request = |message: &ReceivedMessage| matches!(message.message, Some(Incoming::Request(..)));
         match self {
-            ReceivedPayload::Message(message) => usize::from(is_request(message)),
-            ReceivedPayload::Batch(list) => list.iter().flatten().filter(|message| is_request(message)).count(),
+            ReceivedPayload::Message(message) => message.iter().filter_map(Incoming::request).count(),
+            ReceivedPayload::Batch(list) => list.iter().flatten().flatten().filter_map(Incoming::request).count(),
         }
     }
 
     /// Reads what a peer has sent, a message or a batch. It holds no lock, so a long message delays no one.
-    pub(super) fn parse(bytes: &[u8], caller: &Arc<Caller>) -> Result<ReceivedPayload, MessageError> {
+    pub(super) fn parse(
+        bytes: &[u8],
+        caller: &Arc<Caller>,
+        sender: &RequestSender,
+    ) -> Result<ReceivedPayload, MessageError> {
         let bytes = bytes_without_byte_order_mark(bytes);
         block_if_large(bytes.len() as u64, || {
             if !batch::is_batch(bytes) {
-                return ReceivedMessage::parse(bytes, caller).map(ReceivedPayload::Message);
+                return parse_message(bytes, caller, sender).map(ReceivedPayload::Message);
             }
             let invalid = |message| MessageError::invalid_request(None, message);
             checked_size(bytes, caller.pool()).map_err(invalid)?;
@@ -90,29 +59,26 @@ impl ReceivedPayload {
             let messages = list.0.iter().map(|message| message.get().as_bytes());
             Ok(ReceivedPayload::Batch(
                 messages
-                    .map(|bytes| check_batchable(bytes).and_then(|()| ReceivedMessage::parse(bytes, caller)))
+                    .map(|bytes| check_batchable(bytes).and_then(|()| parse_message(bytes, caller, sender)))
                     .collect(),
             ))
         })
     }
 }
 
-impl ReceivedMessage {
-    fn parse(bytes: &[u8], caller: &Arc<Caller>) -> Result<ReceivedMessage, MessageError> {
-        let bytes = &*normalize(bytes);
-        let envelope = message::parse_envelope(bytes)?;
-        let size = checked_size(bytes, caller.pool())
-            .map_err(|message| MessageError::invalid_request(envelope.kind.request_id().cloned(), message))?;
-        let reservation = Arc::new(caller.reserve(size));
-        Ok(ReceivedMessage { message: envelope.parse()?, reservation, bytes: bytes.len() as u64 })
-    }
+fn parse_message(bytes: &[u8], caller: &Arc<Caller>, sender: &RequestSender) -> Result<Option<Incoming>, MessageError> {
+    let bytes = &*normalize(bytes);
+    let envelope = message::parse_envelope(bytes)?;
+    let size = checked_size(bytes, caller.pool())
+        .map_err(|message| MessageError::invalid_request(envelope.kind.request_id().cloned(), message))?;
+    envelope.parse(&Arc::new(caller.reserve(size)), bytes.len() as u64, sender)
 }
 
 /// What became of what a peer sent.
 #[derive(Default)]
 pub(super) struct ReceiveOutcome {
     /// What the handler must see.
-    pub(super) messages: Vec<HandlerMessage>,
+    pub(super) messages: Vec<Incoming>,
     /// The number of the batch that it was, where it wants an answer.
     pub(super) batch: Option<u64>,
     /// Batches that are thereby answered.
@@ -155,37 +121,27 @@ impl PeerState {
     /// The request cannot be taken, as its id is in use.
     pub(super) fn receive(
         &mut self,
-        received: ReceivedMessage,
+        message: Option<Incoming>,
         outcome: &mut ReceiveOutcome,
     ) -> Result<(), MessageError> {
-        let ReceivedMessage { message, reservation, bytes } = received;
-        outcome.messages.extend(match message {
-            Some(Incoming::Request(id, request)) => {
-                let cancel = CancellationToken::new();
-                let added = self.pending.add(&id, request.method(), reservation.clone(), cancel.clone());
-                added.map_err(|full| admission_error(&id, &full))?;
-                let (access, secrets) = (AccessControl::default(), Arc::default());
-                let source = RequestSource { bytes, ..RequestSource::default() };
-                let request = IncomingRequest { id, request, reservation, cancel, access, secrets, source };
-                Some(HandlerMessage::Request(request))
-            }
+        match &message {
+            Some(Incoming::Request(request)) => self.pending.add(request)?,
             Some(Incoming::Notification(notification)) => {
-                if let Some(id) = message::cancelled_request(&notification).filter(|id| self.pending.cancel(id)) {
+                if let Some(id) = message::cancelled_request(notification).filter(|id| self.pending.cancel(id)) {
                     outcome.finished_batches.extend(self.batches.cancel(id));
                     outcome.cancelled.push(id.clone());
                 }
-                Some(HandlerMessage::Notification(notification))
             }
-            Some(Incoming::Answer(id, answer)) => Some(HandlerMessage::Answer(id, answer)),
-            None => None,
-        });
+            Some(Incoming::Answer(..)) | None => {}
+        }
+        outcome.messages.extend(message);
         Ok(())
     }
 
     /// Takes the messages of a batch in a session of this version.
     pub(super) fn receive_batch(
         &mut self,
-        list: Vec<Result<ReceivedMessage, MessageError>>,
+        list: Vec<Result<Option<Incoming>, MessageError>>,
         version: Option<SpecVersion>,
         outcome: &mut ReceiveOutcome,
     ) -> Result<(), MessageError> {
@@ -199,7 +155,7 @@ impl PeerState {
             if let Err(error) = received.and_then(|received| self.receive(received, outcome)) {
                 errors.push(error.into_message(&self.redactors));
             }
-            if let Some(HandlerMessage::Request(request)) = outcome.messages.get(taken) {
+            if let Some(Incoming::Request(request)) = outcome.messages.get(taken) {
                 requests.push(request.id.clone());
             }
             // A batch does not wait for what it cancels itself.
@@ -248,24 +204,6 @@ pub(super) fn checked_size(bytes: &[u8], pool: &MemoryPool) -> Result<u64, Strin
     Ok(size)
 }
 
-fn admission_error(id: &RequestId, error: &PendingRequestError) -> MessageError {
-    match error {
-        PendingRequestError::DuplicateId => id_in_use(id),
-        PendingRequestError::TooManyRequests => {
-            MessageError::busy(Some(id.clone()), format!("too many pending requests (limit {MAX_PENDING_REQUESTS})"))
-        }
-        PendingRequestError::TooManyStreams => {
-            let message = format!("too many open subscriptions (limit {MAX_LISTEN_STREAMS}); cancel one of them first");
-            MessageError::busy(Some(id.clone()), message)
-        }
-    }
-}
-
-/// An id that another request has. Whoever waits for that one would take an answer with this id for it.
-pub(super) fn id_in_use(id: &RequestId) -> MessageError {
-    MessageError::invalid_request(None, format!("duplicate request id `{id}`: that request is pending"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -310,8 +248,8 @@ mod tests {
     }
 
     /// The ids of the requests that are to be answered.
-    fn request_count(messages: &[HandlerMessage]) -> usize {
-        messages.iter().filter(|message| matches!(message, HandlerMessage::Request(_))).count()
+    fn request_count(messages: &[Incoming]) -> usize {
+        messages.iter().filter(|message| message.request().is_some()).count()
     }
 
     proptest! {
@@ -323,7 +261,7 @@ mod tests {
             let version = Some(SpecVersion::V2025_03_26);
             for line in &lines {
                 let mut outcome = ReceiveOutcome::default();
-                let taken = match ReceivedPayload::parse(line, &peer_state.caller) {
+                let taken = match ReceivedPayload::parse(line, &peer_state.caller, &RequestSender::default()) {
                     Ok(ReceivedPayload::Message(message)) => peer_state.receive(message, &mut outcome),
                     Ok(ReceivedPayload::Batch(list)) => peer_state.receive_batch(list, version, &mut outcome),
                     Err(error) => Err(error),

@@ -5,10 +5,13 @@ use std::{
     sync::Arc,
 };
 
-use rmcp::model::RequestId;
+use rmcp::model::{ClientRequest, RequestId};
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::Reservation;
+use crate::server::IncomingRequest;
+
+use super::message::MessageError;
 
 /// How many requests of a peer may be pending.
 pub(super) const MAX_PENDING_REQUESTS: usize = 4096;
@@ -31,38 +34,30 @@ struct PendingRequest {
     listens: bool,
 }
 
-/// Why a request cannot be taken.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum PendingRequestError {
-    /// A request with that id is pending.
-    DuplicateId,
-    /// Too many requests are pending.
-    TooManyRequests,
-    /// Too many subscriptions are open.
-    TooManyStreams,
-}
-
 impl PendingRequests {
-    /// Takes a request, which `cancel` cancels.
-    pub(super) fn add(
-        &mut self,
-        id: &RequestId,
-        method: &str,
-        reservation: Arc<Reservation>,
-        cancel: CancellationToken,
-    ) -> Result<(), PendingRequestError> {
-        let listens = method == "subscriptions/listen";
+    /// Takes a request.
+    ///
+    /// # Errors
+    /// Its id is in use, or there are too many.
+    pub(super) fn add(&mut self, request: &IncomingRequest) -> Result<(), MessageError> {
+        let id = &request.id;
+        let listens = matches!(*request.request, ClientRequest::SubscriptionsListenRequest(_));
         let is_full = self.requests.len() >= MAX_PENDING_REQUESTS;
         let Entry::Vacant(vacant) = self.requests.entry(id.clone()) else {
-            return Err(PendingRequestError::DuplicateId);
+            // Whoever waits for the other would take an answer with this id for it.
+            let message = format!("duplicate request id `{id}`: that request is pending");
+            return Err(MessageError::invalid_request(None, message));
         };
         if is_full {
-            return Err(PendingRequestError::TooManyRequests);
+            let message = format!("too many pending requests (limit {MAX_PENDING_REQUESTS})");
+            return Err(MessageError::busy(Some(id.clone()), message));
         }
         if listens && self.stream_count >= MAX_LISTEN_STREAMS {
-            return Err(PendingRequestError::TooManyStreams);
+            let message = format!("too many open subscriptions (limit {MAX_LISTEN_STREAMS}); cancel one of them first");
+            return Err(MessageError::busy(Some(id.clone()), message));
         }
         self.stream_count += usize::from(listens);
+        let (reservation, cancel) = (request.reservation.clone(), request.cancel.clone());
         vacant.insert(PendingRequest { reservation, cancel, listens });
         Ok(())
     }
@@ -119,18 +114,23 @@ impl PendingRequests {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::RequestSender;
+    use crate::transport::message::{Incoming, parse_envelope};
 
-    fn add(pending: &mut PendingRequests, id: i64, method: &str) -> Result<Arc<Reservation>, PendingRequestError> {
-        let reservation = Arc::<Reservation>::default();
-        let cancel = CancellationToken::new();
-        pending.add(&RequestId::Number(id), method, reservation.clone(), cancel).map(|()| reservation)
+    fn add(pending: &mut PendingRequests, id: i64, method: &str) -> Result<Arc<Reservation>, String> {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{"notifications":{{}}}}}}"#);
+        let envelope = parse_envelope(text.as_bytes()).unwrap();
+        let Ok(Some(Incoming::Request(request))) = envelope.parse(&Arc::default(), 0, &RequestSender::default()) else {
+            panic!("{text} is a request");
+        };
+        pending.add(&request).map(|()| request.reservation).map_err(|error| error.message().to_owned())
     }
 
     #[test]
     fn late_answer_of_cancelled_request_is_not_that_of_its_successor() {
         let (mut pending, id) = (PendingRequests::default(), RequestId::Number(1));
         let first = add(&mut pending, 1, "tools/call").unwrap();
-        assert_eq!(add(&mut pending, 1, "ping").err(), Some(PendingRequestError::DuplicateId));
+        assert!(add(&mut pending, 1, "ping").unwrap_err().starts_with("duplicate request id `1`"));
         assert!(pending.cancel(&id) && !pending.cancel(&id) && pending.is_empty());
         let second = add(&mut pending, 1, "tools/call").unwrap();
         assert!(!pending.complete(&id, &first) && !pending.is_empty());
@@ -143,7 +143,7 @@ mod tests {
         for id in 0..MAX_PENDING_REQUESTS as i64 {
             add(&mut pending, id, "ping").unwrap();
         }
-        assert_eq!(add(&mut pending, -1, "ping").err(), Some(PendingRequestError::TooManyRequests));
+        assert_eq!(add(&mut pending, -1, "ping").unwrap_err(), "too many pending requests (limit 4096)");
         pending.cancel_all();
         add(&mut pending, -1, "ping").unwrap();
     }
@@ -156,7 +156,7 @@ mod tests {
         for id in 1..MAX_LISTEN_STREAMS as i64 {
             add(&mut pending, id, listen).unwrap();
         }
-        assert_eq!(add(&mut pending, -1, listen).err(), Some(PendingRequestError::TooManyStreams));
+        assert!(add(&mut pending, -1, listen).unwrap_err().starts_with("too many open subscriptions (limit 100)"));
         pending.complete(&RequestId::Number(0), &first);
         add(&mut pending, -1, listen).unwrap();
         assert!(pending.has_only_streams() && !pending.is_empty());

@@ -6,32 +6,14 @@ use rmcp::model::{
 };
 use serde::{Deserialize, de::DeserializeOwned};
 
-/// Why params are not those of a method.
-pub(super) enum InvalidParams {
-    /// A member occurs twice, which a value cannot show.
-    Duplicate(String),
-    /// The handler says what it is.
-    Other,
-}
-
-impl From<serde_json::Error> for InvalidParams {
-    fn from(error: serde_json::Error) -> InvalidParams {
-        let complaint = error.to_string();
-        match complaint.split_once(" at line ") {
-            Some((field, _)) if field.starts_with("duplicate field") => InvalidParams::Duplicate(field.to_owned()),
-            _ => InvalidParams::Other,
-        }
-    }
-}
-
-/// A request of a known method.
+/// A request of a method with such params; `None` where there is no such method, or they are not an object.
 ///
 /// # Errors
-/// Another method, and params that are not those of the method.
-pub(super) fn parse_typed_request(method: &str, params: Option<&str>) -> Result<ClientRequest, InvalidParams> {
+/// The params are not those of the method.
+pub(super) fn parse_typed_request(method: &str, params: Option<&str>) -> serde_json::Result<Option<ClientRequest>> {
     use ClientRequest as R;
-    let params = params_object(params).ok_or(InvalidParams::Other)?;
-    Ok(match method {
+    let Some(params) = params_object(params) else { return Ok(None) };
+    Ok(Some(match method {
         "tools/call" => R::CallToolRequest(with_params(params)?),
         "prompts/get" => R::GetPromptRequest(with_params(params)?),
         "resources/read" => R::ReadResourceRequest(with_params(params)?),
@@ -59,8 +41,8 @@ pub(super) fn parse_typed_request(method: &str, params: Option<&str>) -> Result<
             }
             R::DiscoverRequest(request)
         }
-        _ => return Err(InvalidParams::Other),
-    })
+        _ => return Ok(None),
+    }))
 }
 
 /// Params as an object: MCP has no positional ones, but serde would accept an array as the fields of a struct.
@@ -68,9 +50,7 @@ pub(super) fn params_object(params: Option<&str>) -> Option<&str> {
     Some(params.unwrap_or("{}")).filter(|params| params.starts_with('{'))
 }
 
-fn with_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(
-    params: &str,
-) -> Result<Request<M, P>, InvalidParams> {
+fn with_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(params: &str) -> serde_json::Result<Request<M, P>> {
     let mut params: P = serde_json::from_str(params)?;
     let meta = params.meta_mut().take();
     let mut request = Request::new(params);
@@ -82,7 +62,7 @@ fn with_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(
 
 fn with_optional_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(
     params: &str,
-) -> Result<RequestOptionalParam<M, P>, InvalidParams> {
+) -> serde_json::Result<RequestOptionalParam<M, P>> {
     let mut params: P = serde_json::from_str(params)?;
     let meta = params.meta_mut().take();
     let mut request = RequestOptionalParam::with_param(params);
@@ -98,7 +78,7 @@ struct ParamsMeta {
     meta: Option<RequestMetaObject>,
 }
 
-fn without_params<M: Default>(params: &str) -> Result<RequestNoParam<M>, InvalidParams> {
+fn without_params<M: Default>(params: &str) -> serde_json::Result<RequestNoParam<M>> {
     let mut request = RequestNoParam::default();
     if let Some(meta) = serde_json::from_str::<ParamsMeta>(params)?.meta {
         request.extensions.insert(meta);

@@ -19,15 +19,15 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::{CallerKind, Reservation, block_if_large};
-use crate::server::{ConnectionHandler, ConnectionKind, OutgoingMessage, SharedServer};
+use crate::budget::{Caller, CallerKind, Reservation, block_if_large};
+use crate::server::{ConnectionHandler, ConnectionKind, OutgoingMessage, RequestSender, SharedServer};
 
 use super::{
     STOP_TIMEOUT,
     batch::AnswerRoute,
     line_buffer::{LineBuffer, LineEvent},
-    message::MessageError,
-    peer_state::{HandlerMessage, PeerState, ReceiveOutcome, ReceivedPayload},
+    message::{Incoming, MessageError},
+    peer_state::{PeerState, ReceiveOutcome, ReceivedPayload},
     queue_writer::QueueWriter,
     send_queue::SendQueue,
     stdio_streams::{BlockingStdin, ByteSource, stdout},
@@ -164,6 +164,8 @@ impl PipeInput {
 /// A peer at the other end of a pipe.
 struct PipeConnection {
     handler: Arc<ConnectionHandler>,
+    caller: Arc<Caller>,
+    sender: RequestSender,
     state: Mutex<PeerState>,
     send_queue: Arc<SendQueue>,
     /// How many answers are on their way into the queue: one to a large batch takes a while.
@@ -179,8 +181,11 @@ impl PipeConnection {
         send_queue: Arc<SendQueue>,
         stop: CancellationToken,
     ) -> PipeConnection {
+        let session = ConnectionKind::Session { id: None, shared: None };
         PipeConnection {
-            handler: shared_server.connect(Arc::new(send_queue.clone()), stop, ConnectionKind::Session(None)),
+            handler: shared_server.connect(Arc::new(send_queue.clone()), stop, session),
+            caller: peer_state.caller().clone(),
+            sender: RequestSender::default(),
             state: Mutex::new(peer_state),
             send_queue,
             on_the_way: AtomicUsize::new(0),
@@ -194,9 +199,8 @@ impl PipeConnection {
 
     /// Takes a line, and begins to answer its requests. An invalid one is answered with an error.
     fn receive(self: &Arc<PipeConnection>, line: &[u8]) {
-        let caller = self.state().caller().clone();
         let mut outcome = ReceiveOutcome::default();
-        let taken = match ReceivedPayload::parse(line, &caller) {
+        let taken = match ReceivedPayload::parse(line, &self.caller, &self.sender) {
             Ok(ReceivedPayload::Message(message)) => self.state().receive(message, &mut outcome),
             Ok(ReceivedPayload::Batch(list)) => {
                 self.state().receive_batch(list, self.handler.session_version(), &mut outcome)
@@ -213,12 +217,12 @@ impl PipeConnection {
         }
         for message in outcome.messages {
             match message {
-                HandlerMessage::Request(request) => {
+                Incoming::Request(request) => {
                     let (connection, reservation) = (self.clone(), request.reservation.clone());
                     self.handler.begin(request, move |answer| connection.answer(answer, &reservation));
                 }
-                HandlerMessage::Answer(id, answer) => self.handler.peer().take_answer(&id, answer),
-                HandlerMessage::Notification(notification) => self.handler.receive_notification(&notification),
+                Incoming::Answer(id, answer) => self.handler.peer().take_answer(&id, answer),
+                Incoming::Notification(notification) => self.handler.receive_notification(&notification),
             }
         }
     }

@@ -11,6 +11,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use rmcp::model::ClientRequest;
 
 use crate::{
     budget::{Caller, CallerKind, Share, TokenBucket},
@@ -83,13 +84,20 @@ struct Usage {
 }
 
 /// What is limited.
-#[derive(Debug, Clone, Copy)]
-enum AdmittedKind {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AdmittedKind {
     Requests,
     Streams,
 }
 
 impl AdmittedKind {
+    pub(super) fn of(request: &ClientRequest) -> AdmittedKind {
+        match request {
+            ClientRequest::SubscriptionsListenRequest(_) => AdmittedKind::Streams,
+            _ => AdmittedKind::Requests,
+        }
+    }
+
     fn share(self, usage: &Usage) -> &Share {
         match self {
             AdmittedKind::Requests => &usage.requests,
@@ -173,34 +181,15 @@ impl Admission {
         account
     }
 
-    /// Lets so many requests of one message in. They are in flight until the guard is dropped.
-    pub(super) fn admit_requests(&self, account: &Arc<Account>, count: usize) -> Result<AdmissionGuard, LimitReached> {
-        let limits = self.limits();
-        let guard = self.take(account, AdmittedKind::Requests, count as u64, &limits)?;
-        if let Some(rate) = limits.per_caller {
-            let cost = (rate.per / rate.calls.max(1)).saturating_mul(u32::try_from(count).unwrap_or(u32::MAX));
-            account.credit.lock().take(cost, rate.per).map_err(|retry_after| LimitReached {
-                is_of_caller: true,
-                message: "too many requests of one caller".to_owned(),
-                retry_after,
-            })?;
-        }
-        Ok(guard)
-    }
-
-    /// Lets a stream in on which a client listens. It is open until the guard is dropped.
-    pub(super) fn admit_stream(&self, account: &Arc<Account>) -> Result<AdmissionGuard, LimitReached> {
-        self.take(account, AdmittedKind::Streams, 1, &self.limits())
-    }
-
-    fn take(
+    /// Lets the requests of one message in, or a stream on which a client listens, until the guard is dropped.
+    pub(super) fn admit(
         &self,
         account: &Arc<Account>,
         kind: AdmittedKind,
         amount: u64,
-        limits: &HttpLimits,
     ) -> Result<AdmissionGuard, LimitReached> {
-        let max = kind.limit(limits).map_or(u64::MAX, u64::from);
+        let limits = self.shared_server.catalog().http_settings().limits;
+        let max = kind.limit(&limits).map_or(u64::MAX, u64::from);
         let connections = self.max_connections.load(Ordering::Relaxed);
         let reached = |is_of_caller, whose| LimitReached {
             is_of_caller,
@@ -220,11 +209,16 @@ impl Admission {
             kind.share(&self.total).give_back(amount);
             return Err(reached(false, "at the moment"));
         }
-        Ok(AdmissionGuard { account: account.clone(), total: self.total.clone(), kind, amount })
-    }
-
-    fn limits(&self) -> HttpLimits {
-        self.shared_server.catalog().http_settings().limits
+        let guard = AdmissionGuard { account: account.clone(), total: self.total.clone(), kind, amount };
+        if let Some(rate) = limits.per_caller.filter(|_| kind == AdmittedKind::Requests) {
+            let cost = (rate.per / rate.calls.max(1)).saturating_mul(u32::try_from(amount).unwrap_or(u32::MAX));
+            account.credit.lock().take(cost, rate.per).map_err(|retry_after| LimitReached {
+                is_of_caller: true,
+                message: "too many requests of one caller".to_owned(),
+                retry_after,
+            })?;
+        }
+        Ok(guard)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     catalog::{Catalog, HttpSettings},
     identity::{AccessControl, CallerSecrets},
     redact::MIN_SECRET_CHARS,
-    server::{RequestSource, SharedServer},
+    server::{RequestSender, SharedServer},
 };
 
 use super::{
@@ -40,16 +40,10 @@ const MAX_CALLER_HEADER_BYTES: usize = 4 << 10;
 /// Who sent a request, and for how long its token is good.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sender {
-    pub(super) access: AccessControl,
-    /// What the request brings to act upstream as its sender.
-    pub(super) secrets: Arc<CallerSecrets>,
+    pub(super) request_sender: RequestSender,
     pub(super) expires_at: Option<SystemTime>,
-    /// Where it is.
-    pub(super) address: Option<IpAddr>,
     /// What it has under way.
     pub(super) account: Arc<Account>,
-    /// The header `traceparent`, where somebody wants it.
-    pub(super) traceparent: Option<Arc<str>>,
 }
 
 /// Why nobody is let in.
@@ -88,7 +82,7 @@ impl Authentication {
     ) -> Result<Sender, AuthDenial> {
         let Some(settings) = &catalog.http_settings().auth else { return Ok(Sender::default()) };
         let Some(token) = bearer_token(headers)? else {
-            let nobody = Sender { access: AccessControl::Caller(None), ..Sender::default() };
+            let nobody = Sender::from(AccessControl::Caller(None));
             return if settings.optional { Ok(nobody) } else { Err(AuthDenial::MissingToken(settings.scopes.clone())) };
         };
         let verified = self.authenticator.verify(token, settings, self.resource(catalog), network_of(address)).await;
@@ -97,7 +91,7 @@ impl Authentication {
             AuthError::Unavailable => AuthDenial::IssuerUnavailable,
         })?;
         let access = AccessControl::Caller(Some(verified.identity));
-        Ok(Sender { access, expires_at: verified.expires_at, ..Sender::default() })
+        Ok(Sender { expires_at: verified.expires_at, ..Sender::from(access) })
     }
 
     /// Refuses a caller that lacks a scope that every request needs.
@@ -220,10 +214,24 @@ impl AuthDenial {
     }
 }
 
+impl From<AccessControl> for Sender {
+    fn from(access: AccessControl) -> Sender {
+        Sender { request_sender: RequestSender { access, ..RequestSender::default() }, ..Sender::default() }
+    }
+}
+
 impl Sender {
+    pub(super) fn access(&self) -> &AccessControl {
+        &self.request_sender.access
+    }
+
     /// The sender with what a request brings to act upstream: the headers that the manifest declares and no others, and the
     /// token of an issuer where a connection exchanges it. Refuses a request that brings what cannot be sent on.
-    pub(super) fn with_secrets(self, headers: &HeaderMap, settings: &HttpSettings) -> Result<Sender, RefusedRequest> {
+    pub(super) fn with_secrets(
+        mut self,
+        headers: &HeaderMap,
+        settings: &HttpSettings,
+    ) -> Result<Sender, RefusedRequest> {
         let mut found = Map::new();
         for name in &settings.caller_headers {
             match header_text(headers, name) {
@@ -232,20 +240,18 @@ impl Sender {
                 Err((status, words)) => return Err(RefusedRequest::text(status, format!("`{name}` {words}\n"))),
             }
         }
-        let has_issuer = self.access.identity().is_some_and(|identity| !identity.issuer.is_empty());
+        let has_issuer = self.access().identity().is_some_and(|identity| !identity.issuer.is_empty());
         let token = if settings.exchanges_tokens && has_issuer { bearer_token(headers).ok().flatten() } else { None };
         let secrets = CallerSecrets { headers: Value::Object(found), token: token.map(str::to_owned) };
-        Ok(if secrets.is_empty() { self } else { Sender { secrets: Arc::new(secrets), ..self } })
-    }
-
-    /// Where its message comes from, which has so many bytes.
-    pub(super) fn source(&self, session: Option<Arc<str>>, bytes: u64) -> RequestSource {
-        RequestSource { session, address: self.address, bytes, traceparent: self.traceparent.clone() }
+        if !secrets.is_empty() {
+            self.request_sender.secrets = Arc::new(secrets);
+        }
+        Ok(self)
     }
 
     /// How long to wait before it is asked again whether its token is good; `None` for one that no issuer can withdraw.
     pub(super) fn recheck_after(&self) -> Option<Duration> {
-        let has_issuer = self.access.identity().is_some_and(|identity| !identity.issuer.is_empty());
+        let has_issuer = self.access().identity().is_some_and(|identity| !identity.issuer.is_empty());
         let left = |at: SystemTime| at.duration_since(SystemTime::now()).unwrap_or_default();
         // An issuer may withdraw also a token that it gave no end.
         let recheck_after = self.expires_at.map_or(RECHECK_INTERVAL, |at| left(at).min(RECHECK_INTERVAL));

@@ -15,6 +15,7 @@ use crate::{
 
 use super::{
     accept::Accepted,
+    admission::AdmittedKind,
     authentication::Sender,
     event_channel::{Event, EventPayload},
     event_stream::{self, StreamKind},
@@ -41,9 +42,10 @@ pub(super) async fn respond_to_batch(
         return Err(RefusedRequest::bad_message(MessageError::invalid_request(None, message)));
     }
     let session = session.ok_or(RefusedRequest::SessionNotFound)?;
-    let payload = ReceivedPayload::parse(bytes, session.caller()).map_err(RefusedRequest::bad_message)?;
-    let guard = http_server.admit(sender, payload.request_count())?;
-    let Some(mut reader) = session.receive(payload, sender, guard).map_err(RefusedRequest::bad_message)? else {
+    let payload = ReceivedPayload::parse(bytes, session.caller(), &sender.request_sender);
+    let payload = payload.map_err(RefusedRequest::bad_message)?;
+    let guard = http_server.admit(sender, AdmittedKind::Requests, payload.request_count(), None)?;
+    let Some(mut reader) = session.receive(payload, guard).map_err(RefusedRequest::bad_message)? else {
         return Ok(text_response(StatusCode::ACCEPTED, ""));
     };
     if !accepted.event_stream {

@@ -14,18 +14,18 @@ use axum::{
 };
 use futures_util::{StreamExt, stream};
 use http_body::Body as _;
+use rmcp::model::RequestId;
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::{Catalog, HttpAccess};
 use crate::identity::AccessControl;
-use crate::server::SharedServer;
-use crate::store::StoreError;
+use crate::server::{RequestSender, SharedServer};
 
 use super::{
     BoundServer, DevPage, SessionHome,
     accept::Accepted,
     access_guard::AccessGuard,
-    admission::{Admission, AdmissionGuard},
+    admission::{Admission, AdmissionGuard, AdmittedKind},
     authentication::{AuthDenial, Authentication, RECHECK_INTERVAL, Sender},
     connection::HttpConnection,
     event_stream::{self, StreamKind},
@@ -37,7 +37,7 @@ use super::{
     response::{RefusedRequest, add_cors_headers, denied_response, method_not_allowed, other_path, text_response},
     resumed_events,
     session::{HttpSession, SESSION_ID_HEADER},
-    sessions::{SessionError, Sessions},
+    sessions::Sessions,
     sse::{self, SsePaths},
     stream_name::StreamName,
 };
@@ -116,8 +116,8 @@ impl HttpServer {
                 }
                 let identified = self.identify(&headers, STREAMS, &catalog).await;
                 let checked = identified.and_then(|sender| {
-                    self.authentication.check_scopes(&sender.access, &catalog)?;
-                    let (recheck_after, access) = (sender.recheck_after(), sender.access);
+                    self.authentication.check_scopes(sender.access(), &catalog)?;
+                    let (recheck_after, access) = (sender.recheck_after(), sender.request_sender.access);
                     Ok((recheck_after, known.replace(access.clone()).is_none_or(|known| known.grants_as(&access))))
                 });
                 let recheck_after = match checked {
@@ -137,27 +137,20 @@ impl HttpServer {
         }
     }
 
-    /// Lets requests of one message in that has no id of its own.
-    pub(super) fn admit(&self, sender: &Sender, count: usize) -> Result<Option<Arc<AdmissionGuard>>, RefusedRequest> {
-        if count == 0 {
+    /// Lets the requests of one message in, or a stream. The refusal answers what has this id.
+    pub(super) fn admit(
+        &self,
+        sender: &Sender,
+        kind: AdmittedKind,
+        amount: usize,
+        id: Option<&RequestId>,
+    ) -> Result<Option<Arc<AdmissionGuard>>, RefusedRequest> {
+        if amount == 0 {
             return Ok(None);
         }
-        let guard = self.admission.admit_requests(&sender.account, count);
-        let guard = guard.map_err(|reached| RefusedRequest::limit_reached(None, reached))?;
+        let guard = self.admission.admit(&sender.account, kind, amount as u64);
+        let guard = guard.map_err(|reached| RefusedRequest::limit_reached(id.cloned(), reached))?;
         Ok(Some(Arc::new(guard)))
-    }
-
-    /// The session that a request of this caller names, if it lives and is its own.
-    pub(super) async fn session_of(
-        &self,
-        headers: &HeaderMap,
-        sender: &Sender,
-    ) -> Result<Option<Arc<HttpSession>>, RefusedRequest> {
-        let Some(id) = headers.get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok()) else { return Ok(None) };
-        self.sessions.find_anywhere(id, sender).await.map_err(|error| match error {
-            SessionError::StoreIsAway => RefusedRequest::store_is_away(None),
-            SessionError::TooMany => RefusedRequest::too_many_sessions(None),
-        })
     }
 
     pub(super) fn new(
@@ -255,14 +248,15 @@ async fn answer_request(
     }
     let sender = match http_server.identify(request.headers(), head.address, catalog).await {
         Ok(sender) => {
-            let account = http_server.admission.account(&sender.access, head.address);
+            let account = http_server.admission.account(sender.access(), head.address);
             let traceparent = http_server.traceparent(request.headers());
-            Sender { address: Some(head.address), account, traceparent, ..sender }
+            let request_sender = RequestSender { address: Some(head.address), traceparent, ..sender.request_sender };
+            Sender { request_sender, account, ..sender }
         }
         Err(denial) => return Ok(http_server.authentication.denied_response(&denial, catalog)),
     };
-    head.access = sender.access.clone();
-    if let Err(denial) = http_server.authentication.check_scopes(&sender.access, catalog) {
+    head.access = sender.access().clone();
+    if let Err(denial) = http_server.authentication.check_scopes(sender.access(), catalog) {
         return Ok(http_server.authentication.denied_response(&denial, catalog));
     }
     let sender = sender.with_secrets(request.headers(), catalog.http_settings())?;
@@ -312,7 +306,7 @@ async fn require_session(
     if !headers.contains_key(SESSION_ID_HEADER) {
         return Err(RefusedRequest::text(StatusCode::BAD_REQUEST, SESSION_REQUIRED));
     }
-    http_server.session_of(headers, sender).await?.ok_or(RefusedRequest::SessionNotFound)
+    http_server.sessions.named_by(headers, sender).await?.ok_or(RefusedRequest::SessionNotFound)
 }
 
 /// Opens the stream of what belongs to no request, or one that broke off.
@@ -322,8 +316,7 @@ async fn open_stream(
     sender: &Sender,
 ) -> Result<Response, RefusedRequest> {
     let session = require_session(http_server, headers, sender).await?;
-    let guard = http_server.admission.admit_stream(&sender.account);
-    let guard = guard.map_err(|reached| RefusedRequest::limit_reached(None, reached))?;
+    let guard = http_server.admit(sender, AdmittedKind::Streams, 1, None)?;
     let last_event = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let last_event = last_event.map(StreamName::parse_event_id);
     if let Some(Some((name, after))) = &last_event
@@ -366,8 +359,7 @@ async fn end_session(
 ) -> Result<Response, RefusedRequest> {
     require_session(http_server, headers, sender).await?;
     let id = headers.get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok()).unwrap_or_default();
-    let ended = http_server.sessions.end_everywhere(id).await;
-    ended.map_err(|StoreError| RefusedRequest::store_is_away(None))?;
+    http_server.sessions.end_everywhere(id).await?;
     Ok(text_response(StatusCode::NO_CONTENT, ""))
 }
 

@@ -14,9 +14,8 @@ use serde_json::Value;
 use crate::{
     budget::{Caller, Reservation, block_if_large},
     diagnostic::{bytes_without_byte_order_mark, truncate},
-    server::{Method, OutgoingMessage, params_error, refusal_error, stated_version},
+    server::{IncomingRequest, Method, OutgoingMessage, RequestSender, params_error, refusal_error, stated_version},
     spec_version::SpecVersion,
-    store::StoreError,
     transport::{
         batch,
         message::{self, Incoming, MessageError, MessageKind},
@@ -28,7 +27,7 @@ use crate::{
 use super::{
     SessionHome,
     accept::Accepted,
-    admission::AdmissionGuard,
+    admission::{AdmissionGuard, AdmittedKind},
     authentication::Sender,
     batch_response,
     body::{self, BodyError},
@@ -53,7 +52,7 @@ pub(super) async fn handle_post(
     accepted: Accepted,
     sender: Sender,
 ) -> Result<Response, RefusedRequest> {
-    let session = http_server.session_of(&parts.headers, &sender).await?;
+    let session = http_server.sessions.named_by(&parts.headers, &sender).await?;
     let caller = session.as_ref().map_or(sender.account.caller(), |session| session.caller());
     let (bytes, reservation) = read_admitted(body, connection, caller).await?;
     let bytes = bytes_without_byte_order_mark(&bytes);
@@ -62,24 +61,20 @@ pub(super) async fn handle_post(
         let session = session.filter(|_| !is_sessionless(version));
         return batch_response::respond_to_batch(http_server, &parts.headers, session, bytes, accepted, &sender).await;
     }
-    let read = block_if_large(bytes.len() as u64, || read_message(&normalize(bytes), version, accepted));
+    let read = block_if_large(bytes.len() as u64, || {
+        read_message(&normalize(bytes), version, accepted, &reservation, &sender.request_sender)
+    });
     let Some(message) = read? else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
-    let mut post = Post {
-        http_server,
-        headers: &parts.headers,
-        version,
-        accepted,
-        sender,
-        reservation: reservation.clone(),
-        bytes: bytes.len() as u64,
-        guard: None,
+    let guard = match message.request() {
+        Some(request) => http_server.admit(&sender, AdmittedKind::of(&request.request), 1, Some(&request.id))?,
+        None => None,
     };
-    post.admit(&message)?;
+    let post = Post { http_server, headers: &parts.headers, version, accepted, sender, guard };
     if let Some(refused) = post.refuse_missing_scopes(&message) {
         return Ok(refused);
     }
-    let mut response = match (post.check_version(&message)?, session) {
-        (false, _) => post.answer_single(message).await?,
+    let mut response = match (post.has_session_version(&message)?, session) {
+        (false, _) => post.answer_sessionless(message).await?,
         (true, Some(session)) => post.answer_in_session(message, &session).await?,
         (true, None) => post.answer_without_session(message).await?,
     };
@@ -108,7 +103,13 @@ pub(super) async fn read_admitted(
 
 /// Parses a message, and refuses what its own words and the version of the head rule out. `None` for an invalid
 /// notification.
-fn read_message(bytes: &[u8], version: Option<&str>, accepted: Accepted) -> Result<Option<Incoming>, RefusedRequest> {
+fn read_message(
+    bytes: &[u8],
+    version: Option<&str>,
+    accepted: Accepted,
+    reservation: &Arc<Reservation>,
+    sender: &RequestSender,
+) -> Result<Option<Incoming>, RefusedRequest> {
     let envelope = message::parse_envelope(bytes).map_err(RefusedRequest::bad_message)?;
     if let MessageKind::Request { id, method } = &envelope.kind {
         if is_removed_method(method, version) {
@@ -122,8 +123,9 @@ fn read_message(bytes: &[u8], version: Option<&str>, accepted: Accepted) -> Resu
             return Err(RefusedRequest::Message(StatusCode::NOT_ACCEPTABLE, error));
         }
     }
-    let message = envelope.parse().map_err(RefusedRequest::bad_message)?;
-    if let Some(Incoming::Request(id, request)) = &message
+    let parsed = envelope.parse(reservation, bytes.len() as u64, sender);
+    let message = parsed.map_err(RefusedRequest::bad_message)?;
+    if let Some(Incoming::Request(IncomingRequest { id, request, .. })) = &message
         && let ClientRequest::CustomRequest(custom) = &**request
         && is_malformed(custom)
         && let Some(complaint) = params_error(&custom.method, custom.params.as_ref())
@@ -156,9 +158,6 @@ pub(super) struct Post<'a> {
     pub(super) version: Option<&'a str>,
     pub(super) accepted: Accepted,
     pub(super) sender: Sender,
-    pub(super) reservation: Arc<Reservation>,
-    /// The size of the message.
-    pub(super) bytes: u64,
     /// Counts it until it is answered.
     pub(super) guard: Option<Arc<AdmissionGuard>>,
 }
@@ -166,11 +165,11 @@ pub(super) struct Post<'a> {
 impl Post<'_> {
     /// The answer to a request whose sender lacks scopes for it: it says which are needed (RFC 6750, 3.1).
     fn refuse_missing_scopes(&self, message: &Incoming) -> Option<Response> {
-        let Incoming::Request(id, request) = message else { return None };
-        let shared_server = self.http_server.sessions.shared_server();
-        let refusal = shared_server.check_scopes(request, &self.sender.access, &self.reservation).err()?;
+        let IncomingRequest { id, request, reservation, .. } = message.request()?;
+        let shared_server = &self.http_server.shared_server;
+        let refusal = shared_server.check_scopes(request, self.sender.access(), reservation).err()?;
         let (catalog, authentication) = (shared_server.catalog(), &self.http_server.authentication);
-        let denial = authentication.scope_denial(refusal.required_scopes(), &self.sender.access, &catalog);
+        let denial = authentication.scope_denial(refusal.required_scopes(), self.sender.access(), &catalog);
         let error = OutgoingMessage::error(Some(id.clone()), &refusal_error(refusal));
         let mut response = json_response(denial.status(), error.redact(shared_server.redactors()).json);
         authentication.add_challenge(response.headers_mut(), &denial, &catalog);
@@ -178,54 +177,31 @@ impl Post<'_> {
         Some(response)
     }
 
-    /// Counts what is answered until then: a stream for a client that listens.
-    fn admit(&mut self, message: &Incoming) -> Result<(), RefusedRequest> {
-        let Incoming::Request(id, request) = message else { return Ok(()) };
-        let (admission, account) = (&self.http_server.admission, &self.sender.account);
-        let admitted = match **request {
-            ClientRequest::SubscriptionsListenRequest(_) => admission.admit_stream(account),
-            _ => admission.admit_requests(account, 1),
-        };
-        let guard = admitted.map_err(|reached| RefusedRequest::limit_reached(Some(id.clone()), reached))?;
-        self.guard = Some(Arc::new(guard));
-        Ok(())
-    }
-
     /// Answers a message of a version with sessions that is in none.
     async fn answer_without_session(self, message: Incoming) -> Result<Response, RefusedRequest> {
-        if self.http_server.session_home == SessionHome::None {
-            return self.answer_alone(message).await;
-        }
-        if self.headers.contains_key(SESSION_ID_HEADER) {
+        let keeps_sessions = self.http_server.session_home != SessionHome::None;
+        if keeps_sessions && self.headers.contains_key(SESSION_ID_HEADER) {
             return Err(RefusedRequest::SessionNotFound);
         }
-        match message {
-            Incoming::Request(_, ref request) if matches!(**request, ClientRequest::DiscoverRequest(_)) => {
-                self.answer_single(message).await
-            }
-            Incoming::Request(id, request) if matches!(*request, ClientRequest::InitializeRequest(_)) => {
-                self.begin_session(id, request).await
-            }
-            _ => Err(RefusedRequest::text(StatusCode::BAD_REQUEST, SESSION_REQUIRED)),
-        }
-    }
-
-    /// Answers a message of a version with sessions where there are none: it stands for itself.
-    async fn answer_alone(self, message: Incoming) -> Result<Response, RefusedRequest> {
-        match message {
-            Incoming::Request(id, request) => Ok(single_request::answer(self, id, request).await),
-            // Nothing that it could concern is known any more.
-            Incoming::Notification(_) | Incoming::Answer(..) => Ok(text_response(StatusCode::ACCEPTED, "")),
+        let Incoming::Request(request) = message else {
+            return match keeps_sessions {
+                true => Err(RefusedRequest::text(StatusCode::BAD_REQUEST, SESSION_REQUIRED)),
+                // Nothing that it could concern is known any more.
+                false => Ok(text_response(StatusCode::ACCEPTED, "")),
+            };
+        };
+        match *request.request {
+            ClientRequest::InitializeRequest(_) if keeps_sessions => self.begin_session(request).await,
+            ClientRequest::DiscoverRequest(_) => Ok(single_request::answer(self, request).await),
+            _ if keeps_sessions => Err(RefusedRequest::text(StatusCode::BAD_REQUEST, SESSION_REQUIRED)),
+            _ => Ok(single_request::answer(self, request).await),
         }
     }
 
     /// Compares the version in the head with that of the message. Returns whether it is one with sessions.
-    fn check_version(&self, message: &Incoming) -> Result<bool, RefusedRequest> {
+    fn has_session_version(&self, message: &Incoming) -> Result<bool, RefusedRequest> {
         let header = self.version;
-        let request = match message {
-            Incoming::Request(id, request) => Some((id, &**request)),
-            _ => None,
-        };
+        let request = message.request().map(|request| (&request.id, &*request.request));
         let stated = request.and_then(|(_, request)| stated_version(request.get_meta()));
         if stated.is_none() {
             check_known_version(header)?;
@@ -249,24 +225,19 @@ impl Post<'_> {
         Ok(stated < ProtocolVersion::V_2026_07_28.as_str())
     }
 
-    /// Answers a message that belongs to no session.
-    async fn answer_single(self, message: Incoming) -> Result<Response, RefusedRequest> {
-        let needs_headers = is_sessionless(self.version);
+    /// Answers a message of a version without sessions, which its head names too.
+    async fn answer_sessionless(self, message: Incoming) -> Result<Response, RefusedRequest> {
         match message {
-            Incoming::Request(id, request) => {
-                if needs_headers {
-                    let shared_server = self.http_server.sessions.shared_server();
-                    let schema = |name: &str| shared_server.header_schema(name, &self.sender.access);
-                    standard_headers::check_request(self.headers, &request, schema)
-                        .map_err(|mismatch| header_mismatch(Some(id.clone()), mismatch))?;
-                }
-                Ok(single_request::answer(self, id, request).await)
+            Incoming::Request(request) => {
+                let shared_server = &self.http_server.shared_server;
+                let schema = |name: &str| shared_server.header_schema(name, self.sender.access());
+                standard_headers::check_request(self.headers, &request.request, schema)
+                    .map_err(|mismatch| header_mismatch(Some(request.id.clone()), mismatch))?;
+                Ok(single_request::answer(self, request).await)
             }
             Incoming::Notification(notification) => {
-                if needs_headers {
-                    standard_headers::check_method(self.headers, notification_method(&notification))
-                        .map_err(|mismatch| header_mismatch(None, mismatch))?;
-                }
+                standard_headers::check_method(self.headers, notification_method(&notification))
+                    .map_err(|mismatch| header_mismatch(None, mismatch))?;
                 Ok(text_response(StatusCode::ACCEPTED, ""))
             }
             Incoming::Answer(..) => {
@@ -284,12 +255,10 @@ impl Post<'_> {
         if let Incoming::Answer(id, answer) = &message
             && session.is_asked_elsewhere(id)
         {
-            let forwarded = session.forward_answer(id, answer).await;
-            forwarded.map_err(|StoreError| RefusedRequest::store_is_away(None))?;
+            session.forward_answer(id, answer).await?;
             return Ok(text_response(StatusCode::ACCEPTED, ""));
         }
-        let payload = ReceivedPayload::new(message, self.reservation.clone(), self.bytes);
-        let received = session.receive(payload, &self.sender, self.guard);
+        let received = session.receive(ReceivedPayload::Message(Some(message)), self.guard);
         let Some(reader) = received.map_err(RefusedRequest::by_code)? else {
             return Ok(text_response(StatusCode::ACCEPTED, ""));
         };
@@ -302,9 +271,10 @@ impl Post<'_> {
     }
 
     /// Begins a session with `initialize`, which is answered at once.
-    async fn begin_session(self, id: RequestId, request: Box<ClientRequest>) -> Result<Response, RefusedRequest> {
+    async fn begin_session(self, request: IncomingRequest) -> Result<Response, RefusedRequest> {
+        let id = request.id.clone();
         let sessions = &self.http_server.sessions;
-        if self.http_server.session_home == SessionHome::Store && self.bytes > MAX_STORED_INITIALIZE_BYTES {
+        if self.http_server.session_home == SessionHome::Store && request.bytes > MAX_STORED_INITIALIZE_BYTES {
             let message = "the parameters of `initialize` are too long to be kept for all replicas";
             let error = MessageError::invalid_request(Some(id), message);
             return Err(RefusedRequest::Message(StatusCode::PAYLOAD_TOO_LARGE, error));
@@ -312,9 +282,8 @@ impl Post<'_> {
         let Some((session_id, session)) = sessions.create(false, &self.sender) else {
             return Err(RefusedRequest::too_many_sessions(Some(id)));
         };
-        let request_id = id.clone();
-        let payload = ReceivedPayload::new(Incoming::Request(id, request), self.reservation.clone(), self.bytes);
-        let received = session.receive(payload, &self.sender, self.guard.clone());
+        let payload = ReceivedPayload::Message(Some(Incoming::Request(request)));
+        let received = session.receive(payload, self.guard.clone());
         let reader = received.inspect_err(|_| sessions.end(&session_id)).map_err(RefusedRequest::by_code)?;
         let answer = match reader {
             Some(mut reader) => reader.next().await,
@@ -326,7 +295,7 @@ impl Post<'_> {
         };
         if session.version().is_some() && session.keep().await.is_err() {
             sessions.end(&session_id);
-            return Err(RefusedRequest::store_is_away(Some(request_id)));
+            return Err(RefusedRequest::store_is_away(Some(id)));
         }
         let mut response = self.answer_response(StatusCode::OK, answer.payload.json());
         if let Ok(session_id) = HeaderValue::from_str(&session_id) {

@@ -9,7 +9,7 @@ use axum::{
 };
 use rmcp::model::RequestId;
 
-use crate::{catalog::format_wait, redact::Redactors, transport::message::MessageError};
+use crate::{catalog::format_wait, redact::Redactors, store::StoreError, transport::message::MessageError};
 
 use super::{access_guard::AccessDenial, admission::LimitReached, refusal::RefusalNote};
 
@@ -101,6 +101,12 @@ impl RefusedRequest {
                 response
             }
         }
+    }
+}
+
+impl From<StoreError> for RefusedRequest {
+    fn from(StoreError: StoreError) -> RefusedRequest {
+        RefusedRequest::store_is_away(None)
     }
 }
 

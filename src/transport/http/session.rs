@@ -21,14 +21,14 @@ use crate::{
     budget::{Caller, CallerKind, Reservation},
     identity::AccessControl,
     server::{
-        ConnectionHandler, ConnectionKind, IncomingRequest, MessageSink, OutgoingKind, OutgoingMessage, SharedServer,
-        SharedSession, start_change_notifications,
+        ConnectionHandler, ConnectionKind, MessageSink, OutgoingKind, OutgoingMessage, SharedServer, SharedSession,
+        start_change_notifications,
     },
     spec_version::SpecVersion,
     transport::{
         batch::AnswerRoute,
-        message::MessageError,
-        peer_state::{HandlerMessage, PeerState, ReceiveOutcome, ReceivedPayload},
+        message::{Incoming, MessageError},
+        peer_state::{PeerState, ReceiveOutcome, ReceivedPayload},
     },
 };
 
@@ -83,7 +83,7 @@ impl HttpSession {
         shared: Option<SharedSession>,
     ) -> Arc<HttpSession> {
         // However many sessions a caller has who is known, it is one caller.
-        let caller = match sender.access.identity() {
+        let caller = match sender.access().identity() {
             Some(_) => sender.account.caller().clone(),
             None => shared_server.new_caller(CallerKind::Session),
         };
@@ -99,13 +99,13 @@ impl HttpSession {
             is_initialized: false,
         };
         Arc::new_cyclic(|session| HttpSession {
-            id,
             handler: shared_server.connect(
                 Arc::new(SessionSink(session.clone())),
                 shared_server.stop_token(),
-                ConnectionKind::Session(shared),
+                ConnectionKind::Session { id: Some(id.clone()), shared },
             ),
-            owner: sender.access.clone(),
+            id,
+            owner: sender.access().clone(),
             end_token,
             caller,
             created_at,
@@ -207,7 +207,6 @@ impl HttpSession {
     pub(super) fn receive(
         self: &Arc<HttpSession>,
         payload: ReceivedPayload,
-        sender: &Sender,
         guard: Option<Arc<AdmissionGuard>>,
     ) -> Result<Option<EventReader>, MessageError> {
         let mut state = self.state();
@@ -217,19 +216,9 @@ impl HttpSession {
             ReceivedPayload::Message(message) => state.peer_state.receive(message, &mut outcome)?,
             ReceivedPayload::Batch(list) => state.peer_state.receive_batch(list, self.version(), &mut outcome)?,
         }
-        let has_request = outcome.messages.iter().any(|message| matches!(message, HandlerMessage::Request(_)));
-        let reader = if (has_request || outcome.batch.is_some()) && !state.streams.is_single() {
-            let requests = outcome.messages.iter().filter_map(HandlerMessage::request_id);
-            let (number, channel) = state.streams.open(requests.collect());
-            if let Some(batch) = outcome.batch {
-                state.streams.register_batch(batch, number);
-            }
-            for message in &outcome.messages {
-                if let HandlerMessage::Request(request) = message {
-                    state.streams.register(request, number);
-                }
-            }
-            channel.open_reader(None)
+        let requests: Vec<_> = outcome.messages.iter().filter_map(Incoming::request).collect();
+        let reader = if (!requests.is_empty() || outcome.batch.is_some()) && !state.streams.is_single() {
+            state.streams.open(&requests, outcome.batch).open_reader(None)
         } else {
             None
         };
@@ -239,31 +228,25 @@ impl HttpSession {
         drop(state);
         for message in outcome.messages {
             match message {
-                HandlerMessage::Request(request) => self.begin(request, sender, guard.clone()),
-                HandlerMessage::Answer(id, answer) if self.is_asked_elsewhere(&id) => {
+                Incoming::Request(request) => {
+                    let (session, reservation, guard) = (self.clone(), request.reservation.clone(), guard.clone());
+                    self.handler.begin(request, move |answer| {
+                        drop(guard);
+                        session.answer(answer, reservation);
+                    });
+                }
+                Incoming::Answer(id, answer) if self.is_asked_elsewhere(&id) => {
                     let session = self.clone();
                     tokio::spawn(async move { session.forward_answer(&id, &answer).await });
                 }
-                HandlerMessage::Answer(id, answer) => self.take_answer(&id, answer),
-                HandlerMessage::Notification(notification) => {
+                Incoming::Answer(id, answer) => self.take_answer(&id, answer),
+                Incoming::Notification(notification) => {
                     self.forward_if_shared(&notification, &outcome.cancelled);
                     self.handler.receive_notification(&notification);
                 }
             }
         }
         Ok(reader)
-    }
-
-    /// Begins to answer a request, which holds this guard until then.
-    fn begin(self: &Arc<HttpSession>, request: IncomingRequest, sender: &Sender, guard: Option<Arc<AdmissionGuard>>) {
-        let (session, reservation) = (self.clone(), request.reservation.clone());
-        let source = sender.source(Some(self.id.clone()), request.source.bytes);
-        let (access, secrets) = (sender.access.clone(), sender.secrets.clone());
-        let request = IncomingRequest { access, secrets, source, ..request };
-        self.handler.begin(request, move |answer| {
-            drop(guard);
-            session.answer(answer, reservation);
-        });
     }
 
     /// Hands the answer to a question to who asked it here.
@@ -359,13 +342,14 @@ impl HttpSessionState {
 }
 
 /// Whether a message begins the session, which is not yet in use with it.
-fn is_initialize(message: &HandlerMessage) -> bool {
-    matches!(message, HandlerMessage::Request(asked) if asked.request.method() == "initialize")
+fn is_initialize(message: &Incoming) -> bool {
+    message.request().is_some_and(|asked| asked.request.method() == "initialize")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::RequestSender;
     use crate::{
         server::testing::{TEST_MANIFEST, shared_server},
         transport::http::streams::MAX_FINISHED_STREAMS,
@@ -394,8 +378,10 @@ mod tests {
     }
 
     fn receive(session: &Arc<HttpSession>, message: Value) -> Option<EventReader> {
-        let payload = ReceivedPayload::parse(message.to_string().as_bytes(), session.caller()).unwrap();
-        session.receive(payload, &Sender::default(), None).unwrap()
+        let payload =
+            ReceivedPayload::parse(message.to_string().as_bytes(), session.caller(), &RequestSender::default())
+                .unwrap();
+        session.receive(payload, None).unwrap()
     }
 
     /// A call of a tool that runs until it is cancelled.

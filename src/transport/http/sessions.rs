@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use axum::http::HeaderMap;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -12,7 +13,12 @@ use crate::{
     store::StoreError,
 };
 
-use super::{HttpOptions, SessionHome, authentication::Sender, session::HttpSession};
+use super::{
+    HttpOptions, SessionHome,
+    authentication::Sender,
+    response::RefusedRequest,
+    session::{HttpSession, SESSION_ID_HEADER},
+};
 
 /// What a session is known by.
 pub(super) type SessionId = Arc<str>;
@@ -49,10 +55,6 @@ impl Sessions {
     fn shared(&self) -> Option<SharedSession> {
         // Sessions that are used are renewed every quarter of it.
         self.are_shared.then(|| SharedSession { lifetime: self.idle() * 5 / 4 })
-    }
-
-    pub(super) fn shared_server(&self) -> &SharedServer {
-        &self.shared_server
     }
 
     fn max_sessions(&self) -> usize {
@@ -92,8 +94,8 @@ impl Sessions {
     /// Ends a session for another one of this caller, if there are too many. `None` where none can be ended.
     fn make_room(&self, open: &mut HashMap<SessionId, Arc<HttpSession>>, sender: &Sender) -> Option<()> {
         let max = self.max_sessions();
-        let is_own = |session: &HttpSession| session.owner().is_same_caller(&sender.access);
-        let is_known = sender.access.identity().is_some();
+        let is_own = |session: &HttpSession| session.owner().is_same_caller(sender.access());
+        let is_known = sender.access().identity().is_some();
         let own = open.values().filter(|session| is_known && is_own(session)).count();
         // Who is known has at most half, and makes room for itself.
         if open.len() >= max || own >= max.div_ceil(2) {
@@ -118,19 +120,20 @@ impl Sessions {
         }
     }
 
-    /// A session of this caller, which another replica may have begun.
-    pub(super) async fn find_anywhere(
+    /// The session that a request of this caller names, if it lives and is its own. Another replica may have begun it.
+    pub(super) async fn named_by(
         &self,
-        id: &str,
+        headers: &HeaderMap,
         sender: &Sender,
-    ) -> Result<Option<Arc<HttpSession>>, SessionError> {
-        if let Some(session) = self.find(id, false, &sender.access) {
+    ) -> Result<Option<Arc<HttpSession>>, RefusedRequest> {
+        let Some(id) = headers.get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok()) else { return Ok(None) };
+        if let Some(session) = self.find(id, false, sender.access()) {
             return Ok(Some(session));
         }
         if !self.are_shared {
             return Ok(None);
         }
-        let record = self.shared_server.find_session(id, &sender.access).await?;
+        let record = self.shared_server.find_session(id, sender.access()).await?;
         let Some(record) = record else { return Ok(None) };
         let session = self.restore(id, record, sender)?;
         // Whoever ended it before it was held here did not reach it.
@@ -142,12 +145,12 @@ impl Sessions {
     }
 
     /// Goes on with a session of another replica, unless another request has done so meanwhile.
-    fn restore(&self, id: &str, record: SessionRecord, sender: &Sender) -> Result<Arc<HttpSession>, SessionError> {
+    fn restore(&self, id: &str, record: SessionRecord, sender: &Sender) -> Result<Arc<HttpSession>, RefusedRequest> {
         let mut open = self.open();
         if let Some(session) = open.get(id).filter(|session| !session.end_token().is_cancelled()) {
             return Ok(session.clone());
         }
-        self.make_room(&mut open, sender).ok_or(SessionError::TooMany)?;
+        self.make_room(&mut open, sender).ok_or_else(|| RefusedRequest::too_many_sessions(None))?;
         let session = self.insert(&mut open, id.into(), false, sender);
         session.restore(record);
         Ok(session)
@@ -271,19 +274,6 @@ impl SessionInbox for Sessions {
     }
 }
 
-/// Why a session that another replica has begun cannot be served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SessionError {
-    StoreIsAway,
-    TooMany,
-}
-
-impl From<StoreError> for SessionError {
-    fn from(StoreError: StoreError) -> SessionError {
-        SessionError::StoreIsAway
-    }
-}
-
 /// How long a client may take to initialize before its session may be evicted.
 const INITIALIZE_GRACE: Duration = Duration::from_secs(1);
 
@@ -323,12 +313,15 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::server::RequestSender;
     use crate::server::testing::{TEST_MANIFEST, shared_server};
     use crate::transport::peer_state::ReceivedPayload;
 
     fn receive(session: &Arc<HttpSession>, message: Value) {
-        let payload = ReceivedPayload::parse(message.to_string().as_bytes(), session.caller()).unwrap();
-        session.receive(payload, &Sender::default(), None).unwrap();
+        let payload =
+            ReceivedPayload::parse(message.to_string().as_bytes(), session.caller(), &RequestSender::default())
+                .unwrap();
+        session.receive(payload, None).unwrap();
     }
 
     /// A session that its client has begun.

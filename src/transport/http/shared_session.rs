@@ -10,11 +10,11 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
-    server::{SessionChange, SessionMessage, SessionRecord, announce_everything},
+    server::{RequestSender, SessionChange, SessionMessage, SessionRecord, announce_everything},
     store::StoreError,
     transport::{
-        message::cancelled_request,
-        peer_state::{HandlerMessage, ReceiveOutcome, ReceivedPayload},
+        message::{Incoming, cancelled_request},
+        peer_state::{ReceiveOutcome, ReceivedPayload},
     },
 };
 
@@ -68,7 +68,9 @@ impl HttpSession {
 
     /// Takes what its client has sent to another replica.
     fn receive_forwarded(&self, json: &str) {
-        let Ok(ReceivedPayload::Message(message)) = ReceivedPayload::parse(json.as_bytes(), &self.caller) else {
+        let Ok(ReceivedPayload::Message(message)) =
+            ReceivedPayload::parse(json.as_bytes(), &self.caller, &RequestSender::default())
+        else {
             return;
         };
         let mut outcome = ReceiveOutcome::default();
@@ -80,9 +82,9 @@ impl HttpSession {
         drop(state);
         for message in outcome.messages.into_iter().filter(|_| received.is_ok()) {
             match message {
-                HandlerMessage::Answer(id, answer) => self.take_answer(&id, answer),
-                HandlerMessage::Notification(notification) => self.handler.receive_notification(&notification),
-                HandlerMessage::Request(_) => {}
+                Incoming::Answer(id, answer) => self.take_answer(&id, answer),
+                Incoming::Notification(notification) => self.handler.receive_notification(&notification),
+                Incoming::Request(_) => {}
             }
         }
     }

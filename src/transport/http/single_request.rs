@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{http::StatusCode, response::Response};
 use futures_util::{StreamExt, future::BoxFuture, stream};
-use rmcp::model::{ClientRequest, ErrorCode, InitializeRequestParams, RequestId};
+use rmcp::model::{ClientRequest, ErrorCode, InitializeRequestParams};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -23,14 +23,14 @@ use super::{
 const MAX_UNREAD_MESSAGES: usize = 64;
 
 /// Answers a request by itself. It is cancelled when its client is gone.
-pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientRequest>) -> Response {
-    let assumed = post.assumed_session(&request);
-    let is_complete = assumed.is_some() || missing_meta(&request).is_empty();
-    let cancel = CancellationToken::new();
+pub(super) async fn answer(post: Post<'_>, incoming: IncomingRequest) -> Response {
+    let (request, cancel) = (&*incoming.request, incoming.cancel.clone());
+    let assumed = post.assumed_session(request);
+    let is_complete = assumed.is_some() || missing_meta(request).is_empty();
     let (sender, mut messages) = mpsc::channel(MAX_UNREAD_MESSAGES);
-    let shared_server = post.http_server.sessions.shared_server();
+    let shared_server = &post.http_server.shared_server;
     let mut stop = shared_server.stop_token();
-    if matches!(*request, ClientRequest::SubscriptionsListenRequest(_)) {
+    if matches!(request, ClientRequest::SubscriptionsListenRequest(_)) {
         stop = shared_server.end_of_listening().child_token();
         stop_with_token(&post, stop.clone(), cancel.clone());
     }
@@ -38,16 +38,7 @@ pub(super) async fn answer(post: Post<'_>, id: RequestId, request: Box<ClientReq
     if let Some(version) = assumed {
         handler.begin_session(InitializeRequestParams::default(), version);
     }
-    let guard = cancel.clone().drop_guard();
-    let incoming = IncomingRequest {
-        id,
-        request,
-        reservation: post.reservation.clone(),
-        cancel,
-        access: post.sender.access.clone(),
-        source: post.sender.source(None, post.bytes),
-        secrets: post.sender.secrets.clone(),
-    };
+    let guard = cancel.drop_guard();
     let admitted = post.guard.clone();
     handler.begin(incoming, move |answer| {
         drop(admitted);

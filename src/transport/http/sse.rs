@@ -14,6 +14,7 @@ use futures_util::{StreamExt, stream};
 use crate::transport::peer_state::ReceivedPayload;
 
 use super::{
+    admission::AdmittedKind,
     authentication::Sender,
     connection::HttpConnection,
     event_stream::{self, StreamKind},
@@ -73,8 +74,7 @@ fn open_stream(
     headers: &HeaderMap,
     sender: &Sender,
 ) -> Result<Response, RefusedRequest> {
-    let admitted = http_server.admission.admit_stream(&sender.account);
-    let admitted = admitted.map_err(|reached| RefusedRequest::limit_reached(None, reached))?;
+    let admitted = http_server.admit(sender, AdmittedKind::Streams, 1, None)?;
     let created = http_server.sessions.create(true, sender);
     let (id, session) = created.ok_or_else(|| RefusedRequest::too_many_sessions(None))?;
     let guard = SessionGuard { sessions: http_server.sessions.clone(), id: id.clone() };
@@ -116,7 +116,7 @@ async fn handle_post(
     sender: &Sender,
 ) -> Result<Response, RefusedRequest> {
     let session = session_id_from_query(request.uri().query().unwrap_or_default());
-    let Some(session) = session.and_then(|id| http_server.sessions.find(id, true, &sender.access)) else {
+    let Some(session) = session.and_then(|id| http_server.sessions.find(id, true, sender.access())) else {
         return Ok(text_response(StatusCode::NOT_FOUND, "session not found: its stream is closed\n"));
     };
     let (parts, body) = request.into_parts();
@@ -125,9 +125,10 @@ async fn handle_post(
     }
     let (bytes, _reservation) = read_admitted(body, connection, session.caller()).await?;
     // The sender gets the error of an invalid message.
-    let payload = ReceivedPayload::parse(&bytes, session.caller()).map_err(RefusedRequest::bad_message)?;
-    let admitted = http_server.admit(sender, payload.request_count())?;
-    session.receive(payload, sender, admitted).map_err(RefusedRequest::bad_message)?;
+    let payload = ReceivedPayload::parse(&bytes, session.caller(), &sender.request_sender);
+    let payload = payload.map_err(RefusedRequest::bad_message)?;
+    let admitted = http_server.admit(sender, AdmittedKind::Requests, payload.request_count(), None)?;
+    session.receive(payload, admitted).map_err(RefusedRequest::bad_message)?;
     Ok(text_response(StatusCode::ACCEPTED, "Accepted"))
 }
 

@@ -95,36 +95,27 @@ impl SessionStreams {
         self.standalone.has_reader() || self.opened.values().any(|opened| opened.channel.has_reader())
     }
 
-    /// Opens a stream for the answers to these requests.
-    pub(super) fn open(&mut self, requests: Vec<RequestId>) -> (u64, Arc<EventChannel>) {
+    /// Opens a stream for the answers to these requests, which may be those of a batch, and all that belongs to them.
+    pub(super) fn open(&mut self, requests: &[&IncomingRequest], batch: Option<u64>) -> Arc<EventChannel> {
         self.last_number += 1;
-        let name = stream_name(self.keeper.as_ref(), self.last_number, requests);
+        let number = self.last_number;
+        let ids = requests.iter().map(|request| request.id.clone());
+        let name = stream_name(self.keeper.as_ref(), number, ids.collect());
         let (session_end, caller) = (self.standalone.session_end().clone(), self.caller.clone());
         let channel = EventChannel::new(&name, self.keeper.clone(), session_end, caller);
-        self.opened
-            .insert(self.last_number, RequestStream { channel: channel.clone(), pending_count: 0, tokens: Vec::new() });
-        (self.last_number, channel)
+        self.stream_of_request.extend(requests.iter().map(|request| (request.id.clone(), number)));
+        let tokens = requests.iter().filter_map(|request| request.request.get_meta().get_progress_token());
+        let tokens: Vec<ProgressToken> = tokens.collect();
+        self.stream_of_progress.extend(tokens.iter().map(|token| (token.clone(), number)));
+        self.stream_of_batch.extend(batch.map(|batch| (batch, number)));
+        let stream = RequestStream { channel: channel.clone(), pending_count: requests.len(), tokens };
+        self.opened.insert(number, stream);
+        channel
     }
 
     /// The stream of a number, unless it is forgotten.
     pub(super) fn get(&self, number: u64) -> Option<&Arc<EventChannel>> {
         if number == 0 { Some(&self.standalone) } else { self.opened.get(&number).map(|opened| &opened.channel) }
-    }
-
-    /// Notes that what belongs to a request goes down that stream.
-    pub(super) fn register(&mut self, request: &IncomingRequest, number: u64) {
-        let Some(opened) = self.opened.get_mut(&number) else { return };
-        opened.pending_count += 1;
-        self.stream_of_request.insert(request.id.clone(), number);
-        if let Some(token) = request.request.get_meta().get_progress_token() {
-            opened.tokens.push(token.clone());
-            self.stream_of_progress.insert(token, number);
-        }
-    }
-
-    /// Notes that the answers to a batch go down that stream.
-    pub(super) fn register_batch(&mut self, batch: u64, number: u64) {
-        self.stream_of_batch.insert(batch, number);
     }
 
     /// Where a message goes.

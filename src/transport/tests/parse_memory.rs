@@ -4,11 +4,13 @@
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
+    sync::Arc,
 };
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::server::RequestSender;
 use crate::transport::{message, message_size::message_size};
 
 thread_local! {
@@ -64,7 +66,9 @@ fn peak_bytes<T>(work: impl FnOnce() -> T) -> u64 {
 
 /// What a message takes, and what is estimated.
 fn measured(bytes: &[u8]) -> (u64, u64) {
-    let parsed = peak_bytes(|| message::parse_envelope(bytes).and_then(|envelope| envelope.parse()));
+    let (reservation, sender) = (Arc::default(), RequestSender::default());
+    let parsed =
+        peak_bytes(|| message::parse_envelope(bytes).and_then(|envelope| envelope.parse(&reservation, 0, &sender)));
     // The buffer that it was read into is up to twice as long.
     (bytes.len() as u64 * 2 + parsed, message_size(bytes))
 }
