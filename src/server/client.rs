@@ -9,7 +9,7 @@ use futures_util::future::{BoxFuture, join_all};
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{
     ClientCapabilities, LoggingMessageNotification, LoggingMessageNotificationParam, ProgressNotification,
-    ProgressNotificationParam, ProgressToken, RequestId,
+    ProgressNotificationParam, ProgressToken, RequestId, ServerNotification,
 };
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -23,9 +23,7 @@ use crate::budget::{Reservation, SMALL_RESERVATION_BYTES, serialized_size};
 use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler, Peer, SharedServer, log_level,
-    outgoing::RequestOrigin,
-    question,
+    ConnectionHandler, Peer, SharedServer, log_level, question,
     request::McpRequest,
     session::{KnownRoots, Session},
     throttle::Throttle,
@@ -237,13 +235,7 @@ impl RequestClient {
     async fn send_log(&self, level: LogLevel, logger: &str, data: Value) {
         let params = LoggingMessageNotificationParam::new(log_level::level_to_protocol(level), data)
             .with_logger(logger.to_owned());
-        let mut message = LoggingMessageNotification::new(params);
-        // Over HTTP it goes down the stream of the request, as a question does: not every client has another.
-        message.extensions.insert(RequestOrigin(self.request.clone()));
-        tokio::select! {
-            () = self.cancel.cancelled() => {}
-            () = self.peer.notify(message) => {}
-        }
+        self.notify_client(LoggingMessageNotification::new(params).into()).await;
     }
 
     async fn send_progress(&self, update: ProgressUpdate) {
@@ -251,9 +243,14 @@ impl RequestClient {
         let mut params = ProgressNotificationParam::new(token, update.progress.unwrap_or_default());
         params.total = update.total;
         params.message = update.message.filter(|_| self.version >= SpecVersion::V2025_03_26);
+        self.notify_client(ProgressNotification::new(params).into()).await;
+    }
+
+    /// Sends a notification on behalf of the request: not every client over HTTP reads another stream than its own.
+    async fn notify_client(&self, notification: ServerNotification) {
         tokio::select! {
             () = self.cancel.cancelled() => {}
-            () = self.peer.notify(ProgressNotification::new(params)) => {}
+            () = self.peer.notify(notification, Some(self.request.clone())) => {}
         }
     }
 

@@ -1,5 +1,7 @@
 //! The table of methods: the versions that have them, and what of the server they need.
 
+use rmcp::model::{ClientRequest, Reference};
+
 use crate::spec_version::SpecVersion;
 
 use super::capability::CapabilityKind;
@@ -56,6 +58,29 @@ impl Method {
             Versions::All => true,
         }
     }
+}
+
+/// What a request is about, and the key of its parameters that says so.
+pub(crate) fn subject(request: &ClientRequest) -> Option<(&'static str, &str)> {
+    use ClientRequest as R;
+    Some(match request {
+        R::CallToolRequest(call) => ("name", &call.params.name),
+        R::GetPromptRequest(get) => ("name", &get.params.name),
+        R::ReadResourceRequest(read) => ("uri", &read.params.uri),
+        R::SubscribeRequest(subscribe) => ("uri", &subscribe.params.uri),
+        R::UnsubscribeRequest(unsubscribe) => ("uri", &unsubscribe.params.uri),
+        R::GetSkillRequest(get) => ("uri", &get.params.uri),
+        R::ReadResourceDirectoryRequest(read) => ("uri", &read.params.uri),
+        R::GetTaskRequest(get) => ("taskId", &get.params.task_id),
+        R::UpdateTaskRequest(update) => ("taskId", &update.params.task_id),
+        R::CancelTaskRequest(cancel) => ("taskId", &cancel.params.task_id),
+        R::CompleteRequest(complete) => match &complete.params.r#ref {
+            Reference::Prompt(prompt) => ("name", &prompt.name),
+            Reference::Resource(resource) => ("uri", &resource.uri),
+            _ => return None,
+        },
+        _ => return None,
+    })
 }
 
 const METHODS: [Method; 21] = {

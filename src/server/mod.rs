@@ -10,7 +10,6 @@ mod bridge;
 mod run_call;
 mod call_log;
 mod capability;
-mod catalog_diff;
 mod client;
 mod completion;
 mod error;
@@ -56,9 +55,8 @@ use futures_util::future::BoxFuture;
 use rmcp::model::ErrorData;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub use catalog_diff::Changes;
 pub(crate) use error::refusal_error;
-pub(crate) use method::Method;
+pub(crate) use method::{Method, subject};
 pub(crate) use outgoing::{OutgoingKind, OutgoingMessage};
 pub(crate) use peer::{MessageSink, Peer};
 pub(crate) use protocol_version::stated_version;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use rmcp::model::{ClientRequest, ErrorCode, ErrorData, Implementation, Reference, RequestId, RequestMetaObject};
+use rmcp::model::{ClientRequest, ErrorCode, ErrorData, Implementation, RequestId, RequestMetaObject};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::action::CallRecorder;
@@ -15,7 +15,10 @@ use crate::spec_version::SpecVersion;
 use crate::telemetry::{ClientName, Observers, Outcome, RequestIdRef, RequestRecord};
 use crate::world::TraceContext;
 
-use super::{ConnectionHandler, Method, protocol_version::meta_text, request::McpRequest, snapshot::CatalogSnapshot};
+use super::{
+    ConnectionHandler, Method, method::subject, protocol_version::meta_text, request::McpRequest,
+    snapshot::CatalogSnapshot,
+};
 
 /// How much of a name or URI is recorded.
 const MAX_ENTRY_CHARS: usize = 1024;
@@ -275,24 +278,12 @@ impl From<&Implementation> for ClientName {
 
 /// The tool, prompt or URI that a request is about. Where tools are searched, it is the one that is called in the end.
 fn entry_of<'a>(message: &'a ClientRequest, request: &McpRequest) -> Option<&'a str> {
-    use ClientRequest as R;
-    Some(match message {
-        R::CallToolRequest(call) => {
-            request.snapshot.catalog.called_tool(&call.params.name, call.params.arguments.as_ref())
+    match message {
+        ClientRequest::CallToolRequest(call) => {
+            Some(request.snapshot.catalog.called_tool(&call.params.name, call.params.arguments.as_ref()))
         }
-        R::GetPromptRequest(get) => &get.params.name,
-        R::ReadResourceRequest(read) => &read.params.uri,
-        R::SubscribeRequest(subscribe) => &subscribe.params.uri,
-        R::UnsubscribeRequest(unsubscribe) => &unsubscribe.params.uri,
-        R::GetSkillRequest(get) => &get.params.uri,
-        R::ReadResourceDirectoryRequest(read) => &read.params.uri,
-        R::CompleteRequest(complete) => match &complete.params.r#ref {
-            Reference::Prompt(prompt) => &prompt.name,
-            Reference::Resource(resource) => &resource.uri,
-            _ => return None,
-        },
-        _ => return None,
-    })
+        _ => subject(message).filter(|(key, _)| *key != "taskId").map(|(_, entry)| entry),
+    }
 }
 
 fn params_of(message: &ClientRequest) -> Value {

@@ -1,10 +1,7 @@
 //! Messages of the server as they are written, and what their transport must know of them.
 
 use bytes::Bytes;
-use rmcp::model::{
-    ErrorCode, ErrorData, GetExtensions, JsonRpcMessage, ProgressToken, RequestId, ServerJsonRpcMessage,
-    ServerNotification,
-};
+use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerNotification};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -33,9 +30,9 @@ pub(crate) enum OutgoingKind {
         id: RequestId,
         origin: Option<RequestId>,
     },
-    /// A question is taken back.
-    QuestionCancelled(RequestId),
-    Progress(ProgressToken),
+    Progress {
+        origin: Option<RequestId>,
+    },
     /// A change of a list, or of the resource of a URI: announced twice it says no more than once.
     Change {
         method: &'static str,
@@ -46,10 +43,6 @@ pub(crate) enum OutgoingKind {
         origin: Option<RequestId>,
     },
 }
-
-/// The request on whose behalf a message is sent, among its extensions: over HTTP that has a stream of its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RequestOrigin(pub(crate) RequestId);
 
 /// An error as JSON-RPC has it: with an id that is null where it is unknown.
 #[derive(Serialize)]
@@ -105,25 +98,19 @@ impl OutgoingMessage {
         OutgoingMessage { json, kind: OutgoingKind::Question { id, origin } }
     }
 
-    /// A notification of the server.
-    pub(crate) fn notification(notification: ServerNotification) -> OutgoingMessage {
+    /// A notification of the server, on behalf of a request where it has one: over HTTP that has a stream of its own.
+    pub(crate) fn notification(notification: ServerNotification, origin: Option<RequestId>) -> OutgoingMessage {
         use ServerNotification as N;
         let change = |method, uri| OutgoingKind::Change { method, uri };
         let kind = match &notification {
-            N::ProgressNotification(progress) => OutgoingKind::Progress(progress.params.progress_token.clone()),
-            N::CancelledNotification(cancelled) => match cancelled.params.request_id.clone() {
-                Some(id) => OutgoingKind::QuestionCancelled(id),
-                None => OutgoingKind::Notification { origin: None },
-            },
+            N::ProgressNotification(_) => OutgoingKind::Progress { origin },
             N::ToolListChangedNotification(_) => change("notifications/tools/list_changed", None),
             N::PromptListChangedNotification(_) => change("notifications/prompts/list_changed", None),
             N::ResourceListChangedNotification(_) => change("notifications/resources/list_changed", None),
             N::ResourceUpdatedNotification(updated) => {
                 change("notifications/resources/updated", Some(updated.params.uri.clone()))
             }
-            other => OutgoingKind::Notification {
-                origin: other.extensions().get::<RequestOrigin>().map(|origin| origin.0.clone()),
-            },
+            _ => OutgoingKind::Notification { origin },
         };
         let message: ServerJsonRpcMessage = JsonRpcMessage::notification(notification);
         OutgoingMessage { json: encode(&message), kind }

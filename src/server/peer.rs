@@ -45,9 +45,9 @@ impl Peer {
         self.sink.send(message.redact(&self.redactors))
     }
 
-    /// Sends a notification, and waits while the client does not read.
-    pub(crate) async fn notify(&self, notification: impl Into<ServerNotification>) {
-        if let Some(delayed) = self.send(OutgoingMessage::notification(notification.into())) {
+    /// Sends a notification, on behalf of a request where it has one, and waits while the client does not read.
+    pub(crate) async fn notify(&self, notification: impl Into<ServerNotification>, origin: Option<RequestId>) {
+        if let Some(delayed) = self.send(OutgoingMessage::notification(notification.into(), origin)) {
             delayed.await;
         }
     }
@@ -67,7 +67,8 @@ impl Peer {
         let id = RequestId::Number(self.last_id.fetch_add(1, Ordering::Relaxed) + 1);
         let (sender, answer) = oneshot::channel();
         self.questions.lock().insert(id.clone(), sender);
-        let mut question = PendingQuestion { peer: self.clone(), id: Some(id.clone()), reason: "call cancelled" };
+        let (peer, reason) = (self.clone(), "call cancelled");
+        let mut question = PendingQuestion { peer, id: Some(id.clone()), origin: origin.clone(), reason };
         if let Some(delayed) = self.send(OutgoingMessage::question(id, method, params, Some(origin))) {
             delayed.await;
         }
@@ -110,6 +111,8 @@ fn first_shared_id() -> i64 {
 struct PendingQuestion {
     peer: Arc<Peer>,
     id: Option<RequestId>,
+    /// The request that it is about.
+    origin: RequestId,
     reason: &'static str,
 }
 
@@ -119,7 +122,7 @@ impl Drop for PendingQuestion {
         self.peer.questions.lock().remove(&id);
         let params = CancelledNotificationParam::new(Some(id), Some(self.reason.to_owned()));
         let taken_back = ServerNotification::CancelledNotification(CancelledNotification::new(params));
-        if let Some(delayed) = self.peer.send(OutgoingMessage::notification(taken_back)) {
+        if let Some(delayed) = self.peer.send(OutgoingMessage::notification(taken_back, Some(self.origin.clone()))) {
             tokio::spawn(delayed);
         }
     }

@@ -11,10 +11,11 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::action::{ChangeNotification, ListKind};
+use crate::catalog::Changes;
 use crate::store::{LEASE, MemoryStore, Received, Recipient, RenewedLease, Replica, Store, StoreError};
 
 use super::{
-    Changes, SharedServer,
+    SharedServer,
     session_record::{SessionInbox, SessionMessage},
     task_record::TaskMessage,
 };

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     action::{ChangeNotification, LogLevel},
     budget::{Caller, CallerKind, Capacity},
-    catalog::Catalog,
+    catalog::{Catalog, Changes},
     files::ResolvedRoots,
     identity::AccessControl,
     redact::Redactors,
@@ -23,7 +23,7 @@ use crate::{
 };
 
 use super::{
-    Changes, ConnectionHandler, MessageSink, Peer, SharedSession, replicas::Replicas, request_state::StateSealer,
+    ConnectionHandler, MessageSink, Peer, SharedSession, replicas::Replicas, request_state::StateSealer,
     session::Session, snapshot::CatalogSnapshot, task_table::Tasks,
 };
 

@@ -12,13 +12,13 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 use crate::action::{ChangeNotification, ListKind, LogLevel};
-use crate::catalog::{BridgedLists, Catalog, has_mcp_headers, listing};
+use crate::catalog::{BridgedLists, Catalog, Changes, has_mcp_headers, listing};
 use crate::spec_version::SpecVersion;
 use crate::uri::normalize_uri;
 use crate::value_types;
 
 use super::{
-    Changes, ServeOptions,
+    ServeOptions,
     capability::{self, CapabilityKind, ChangeCapabilities, DeclaredCapabilities},
     list_pages::ListPages,
     output_shape::{self, OutputShape},

@@ -73,10 +73,6 @@ impl SharedServer {
                 return;
             }
         }
-        while let Some(id) = self.tasks().take_evicted() {
-            // Where it cannot be forgotten now, it is so by its time to live.
-            let _ = self.store().remove(&[&key(&id)]).await;
-        }
         if any_is_ending {
             tokio::task::yield_now().await;
             self.replicas().wake.notify_one();

@@ -20,6 +20,8 @@ use crate::identity::AccessControl;
 
 /// How many tasks there may be at once, running or remembered.
 const MAX_TASKS: usize = 1000;
+/// How many of one caller may run, who else could leave no room for others.
+const MAX_TASKS_OF_ONE: usize = MAX_TASKS / 2;
 /// How soon a client should ask again.
 const POLL_INTERVAL_MS: u64 = 500;
 /// What a task takes beside its arguments, questions and outcome.
@@ -32,8 +34,6 @@ const TOO_MANY_BYTES: &str = "running tasks hold too much memory; try again when
 pub(crate) struct Tasks {
     /// By their ids, oldest first.
     entries: Mutex<IndexMap<String, TaskEntry>>,
-    /// Those that were ended to make room, which other replicas may know.
-    evicted: Mutex<Vec<String>>,
     /// What the tasks hold.
     memory: Arc<Caller>,
     /// Held while the questions of a round are put, which the manager takes one by one: who gets a task sees its
@@ -50,10 +50,6 @@ struct TaskEntry {
     access: AccessControl,
     /// When it is forgotten in any case.
     expires_at: Instant,
-    /// When a client last asked for it.
-    last_used: Instant,
-    /// How many rounds of questions wait for answers.
-    open_rounds: usize,
     /// Whether other replicas may know an older state.
     is_changed: bool,
     /// Whether its outcome is there, which the manager is about to note, or has.
@@ -92,7 +88,6 @@ pub(super) struct QuestionReservation<'a> {
 impl Drop for QuestionReservation<'_> {
     fn drop(&mut self) {
         if let Some(entry) = self.tasks.entries().get_mut(self.id) {
-            entry.open_rounds = entry.open_rounds.saturating_sub(1);
             entry.reservation.shrink(self.bytes);
         }
     }
@@ -100,11 +95,11 @@ impl Drop for QuestionReservation<'_> {
 
 impl Tasks {
     pub(crate) fn new(memory: Arc<Caller>) -> Tasks {
-        Tasks { entries: Mutex::default(), evicted: Mutex::default(), memory, round_lock: Mutex::default() }
+        Tasks { entries: Mutex::default(), memory, round_lock: Mutex::default() }
     }
 
     /// Begins a task. It is remembered for twice its time to live at most; where there is no room, one that has ended
-    /// makes it, or one that waits for its client.
+    /// makes it.
     pub(super) fn spawn(
         &self,
         new: NewTask,
@@ -123,8 +118,6 @@ impl Tasks {
             owner: new.owner,
             access: new.access,
             expires_at: now + new.ttl * 2,
-            last_used: now,
-            open_rounds: 0,
             is_changed: false,
             has_outcome: false,
             reservation: self.memory.reserve(TASK_BYTES + new.bytes),
@@ -135,39 +128,19 @@ impl Tasks {
 
     fn make_room(&self, entries: &mut IndexMap<String, TaskEntry>, new: &NewTask) -> Result<(), ErrorData> {
         while self.would_exceed(new.bytes) {
-            if !remove_ended_task(entries) && !self.evict_waiting_task(entries) {
+            if !remove_ended_task(entries) {
                 return Err(ErrorData::internal_error(TOO_MANY_BYTES, None));
             }
         }
-        let makes_room = |entries: &mut _| {
-            remove_ended_task(entries) || is_within_share(entries, new) && self.evict_waiting_task(entries)
-        };
-        if entries.len() >= MAX_TASKS && !makes_room(entries) {
-            let message = format!("too many running tasks (limit {MAX_TASKS}); try again when one has ended");
+        let is_own = |entry: &&TaskEntry| Arc::ptr_eq(&entry.owner, &new.owner) && !entry.has_ended();
+        let has_share = entries.len() < MAX_TASKS_OF_ONE
+            || entries.values().filter(is_own).take(MAX_TASKS_OF_ONE).count() < MAX_TASKS_OF_ONE;
+        if !has_share || entries.len() >= MAX_TASKS && !remove_ended_task(entries) {
+            let limit = if has_share { MAX_TASKS } else { MAX_TASKS_OF_ONE };
+            let message = format!("too many running tasks (limit {limit}); try again when one has ended");
             return Err(ErrorData::internal_error(message, None));
         }
         Ok(())
-    }
-
-    /// Ends the task, of those that wait for answers, whose client has been silent for longest. False where none waits.
-    fn evict_waiting_task(&self, entries: &mut IndexMap<String, TaskEntry>) -> bool {
-        let waiting = entries.iter().enumerate().filter(|(_, (_, entry))| entry.open_rounds > 0);
-        let silent = waiting.min_by_key(|(_, (_, entry))| entry.last_used).map(|(place, _)| place);
-        let Some((id, entry)) = silent.and_then(|silent| entries.shift_remove_index(silent)) else { return false };
-        tracing::debug!(task = id, "task limit reached: a task that waits for its client is cancelled");
-        // It has ended meanwhile, if it is unknown.
-        let _ = entry.manager.cancel_task(&id);
-        // Without replicas nobody takes them.
-        let mut evicted = self.evicted.lock();
-        if evicted.len() < MAX_TASKS {
-            evicted.push(id);
-        }
-        true
-    }
-
-    /// A task that was ended to make room since the last look.
-    pub(super) fn take_evicted(&self) -> Option<String> {
-        self.evicted.lock().pop()
     }
 
     /// How many are running.
@@ -193,7 +166,6 @@ impl Tasks {
             }
         }
         if let Some(entry) = entries.get_mut(id) {
-            entry.open_rounds += 1;
             entry.reservation.grow(bytes);
         }
         Ok(QuestionReservation { tasks: self, id, bytes })
@@ -225,12 +197,11 @@ impl Tasks {
 
     /// The manager of a task of this caller. That of another is as if there were none.
     pub(super) fn manager(&self, id: &str, access: &AccessControl) -> Result<TaskManager, ErrorData> {
-        let mut entries = self.entries();
-        let manager = entries.get_mut(id).filter(|entry| entry.access.is_same_caller(access)).map(|entry| {
-            entry.last_used = Instant::now();
-            entry.manager.clone()
-        });
-        manager.ok_or_else(|| ErrorData::invalid_params(format!("unknown task: {id}"), None))
+        let entries = self.entries();
+        let entry = entries.get(id).filter(|entry| entry.access.is_same_caller(access));
+        entry
+            .map(|entry| entry.manager.clone())
+            .ok_or_else(|| ErrorData::invalid_params(format!("unknown task: {id}"), None))
     }
 
     /// Notes that the state of a task is another one.
@@ -338,12 +309,6 @@ impl TaskEntry {
 fn remove_ended_task(entries: &mut IndexMap<String, TaskEntry>) -> bool {
     let ended = entries.values().position(TaskEntry::has_ended);
     ended.and_then(|ended| entries.shift_remove_index(ended)).is_some()
-}
-
-/// Whether who begins a task has less than half of all: one that fills the table makes no room in it for itself.
-fn is_within_share(entries: &IndexMap<String, TaskEntry>, new: &NewTask) -> bool {
-    let owned = entries.values().filter(|entry| Arc::ptr_eq(&entry.owner, &new.owner));
-    owned.count() < MAX_TASKS / 2
 }
 
 #[cfg(test)]
@@ -456,24 +421,28 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn silent_waiting_task_makes_room_for_others() {
+    async fn tasks_of_one_caller_leave_room_for_others() {
         let pool = Arc::new(Capacity::new(64 << 20));
         let tasks = Tasks::new(session(&pool));
         let of = |owner: &Arc<Caller>| NewTask { owner: owner.clone(), ..small_task() };
         let (greedy, honest) = (session(&pool), session(&pool));
-        let first = run_forever(&tasks, of(&honest)).unwrap();
-        let all: Vec<String> = (1..MAX_TASKS).map(|_| run_forever(&tasks, of(&greedy)).unwrap()).collect();
-        assert!(run_forever(&tasks, of(&honest)).is_err(), "none waits");
-        let _questions: Vec<_> =
-            [&first].into_iter().chain(&all).map(|id| tasks.reserve_questions(id, 1).unwrap()).collect();
-        assert!(run_forever(&tasks, of(&greedy)).is_err(), "it has more than its share");
-        assert!(tasks.get(&first, ANYBODY).is_ok());
+        let (end, ended) = tokio::sync::oneshot::channel();
+        let ending = |_| -> TaskFuture {
+            Box::pin(async move {
+                let _: Result<(), _> = ended.await;
+                Err(TaskExit::Cancelled)
+            })
+        };
+        tasks.spawn(of(&greedy), ending).unwrap();
+        for _ in 1..MAX_TASKS_OF_ONE {
+            run_forever(&tasks, of(&greedy)).unwrap();
+        }
+        let refused = run_forever(&tasks, of(&greedy)).unwrap_err();
+        assert!(refused.message.contains("(limit 500)"), "{refused:?}");
         assert!(run_forever(&tasks, of(&honest)).is_ok());
-        assert!(
-            tasks.get(&first, ANYBODY).is_ok()
-                && tasks.get(&all[0], ANYBODY).is_err()
-                && tasks.get(&all[1], ANYBODY).is_ok()
-        );
+        end.send(()).unwrap();
+        wait_for_ended(&tasks, MAX_TASKS_OF_ONE).await;
+        assert!(run_forever(&tasks, of(&greedy)).is_ok(), "what has ended counts no more");
     }
 
     /// A task that asks all of its questions in one round.

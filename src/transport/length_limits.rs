@@ -1,6 +1,8 @@
 //! Length limits of the labels in a message: ids, tokens, cursors, names and URIs.
 
-use rmcp::model::{ClientRequest, GetMeta, NumberOrString, PaginatedRequestParams, ProgressToken, Reference};
+use rmcp::model::{ClientRequest, GetMeta, NumberOrString, PaginatedRequestParams, ProgressToken};
+
+use crate::server::subject;
 
 /// Ids, methods, names, progress tokens and cursors: hundreds of times the usual length.
 pub(super) const MAX_LABEL_BYTES: usize = 1024;
@@ -20,46 +22,26 @@ pub(super) fn too_long_message(name: &str, max: usize) -> String {
 /// Checks the labels of a request.
 pub(super) fn check_request(request: &ClientRequest) -> Result<(), String> {
     if let Some(ProgressToken(NumberOrString::String(token))) = request.get_meta().get_progress_token() {
-        check_label("progressToken", &token)?;
+        check_length("progressToken", &token, MAX_LABEL_BYTES)?;
     }
     let cursor = |params: &Option<PaginatedRequestParams>| {
         let cursor = params.as_ref().and_then(|params| params.cursor.as_deref());
-        cursor.map_or(Ok(()), |cursor| check_label("cursor", cursor))
+        cursor.map_or(Ok(()), |cursor| check_length("cursor", cursor, MAX_LABEL_BYTES))
     };
+    if let Some((key, value)) = subject(request) {
+        check_length(key, value, if key == "uri" { MAX_URI_BYTES } else { MAX_LABEL_BYTES })?;
+    }
     match request {
-        ClientRequest::CallToolRequest(call) => check_label("name", &call.params.name),
-        ClientRequest::GetPromptRequest(get) => check_label("name", &get.params.name),
-        ClientRequest::ReadResourceRequest(read) => check_uri_length("uri", &read.params.uri),
-        ClientRequest::SubscribeRequest(subscribe) => check_uri_length("uri", &subscribe.params.uri),
-        ClientRequest::UnsubscribeRequest(unsubscribe) => check_uri_length("uri", &unsubscribe.params.uri),
-        ClientRequest::GetSkillRequest(get) => check_uri_length("uri", &get.params.uri),
-        ClientRequest::ReadResourceDirectoryRequest(read) => check_uri_length("uri", &read.params.uri),
         ClientRequest::ListToolsRequest(list) => cursor(&list.params),
         ClientRequest::ListPromptsRequest(list) => cursor(&list.params),
         ClientRequest::ListResourcesRequest(list) => cursor(&list.params),
         ClientRequest::ListResourceTemplatesRequest(list) => cursor(&list.params),
-        ClientRequest::GetTaskRequest(get) => check_label("taskId", &get.params.task_id),
-        ClientRequest::UpdateTaskRequest(update) => check_label("taskId", &update.params.task_id),
-        ClientRequest::CancelTaskRequest(cancel) => check_label("taskId", &cancel.params.task_id),
-        ClientRequest::CompleteRequest(complete) => match &complete.params.r#ref {
-            Reference::Prompt(prompt) => check_label("name", &prompt.name),
-            Reference::Resource(resource) => check_uri_length("uri", &resource.uri),
-            _ => Ok(()),
-        },
         ClientRequest::SubscriptionsListenRequest(listen) => {
-            let uris = listen.params.notifications.resource_subscriptions.iter().flatten();
-            uris.map(String::as_str).try_for_each(|each| check_uri_length("resourceSubscriptions", each))
+            let mut uris = listen.params.notifications.resource_subscriptions.iter().flatten();
+            uris.try_for_each(|each| check_length("resourceSubscriptions", each, MAX_URI_BYTES))
         }
         _ => Ok(()),
     }
-}
-
-fn check_label(name: &str, value: &str) -> Result<(), String> {
-    check_length(name, value, MAX_LABEL_BYTES)
-}
-
-fn check_uri_length(name: &str, value: &str) -> Result<(), String> {
-    check_length(name, value, MAX_URI_BYTES)
 }
 
 fn check_length(name: &str, value: &str, max: usize) -> Result<(), String> {

@@ -84,7 +84,7 @@ impl SendQueue {
 
     /// Adds a message, as a line.
     pub(super) fn push(&self, message: OutgoingMessage) {
-        let (is_response, has_progress) = (message.is_answer(), matches!(message.kind, OutgoingKind::Progress(_)));
+        let (is_response, has_progress) = (message.is_answer(), matches!(message.kind, OutgoingKind::Progress { .. }));
         let (json, responses) = (message.json, usize::from(is_response));
         self.unwritten_responses.fetch_add(responses, Ordering::AcqRel);
         let mut queue = self.queue();
@@ -215,11 +215,10 @@ impl MessageSink for Arc<SendQueue> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rmcp::model::{NumberOrString, ProgressToken};
     use tokio::io::AsyncReadExt;
 
     const RESPONSE: OutgoingKind = OutgoingKind::Answer { id: None, error: None, is_unavailable: false };
-    const PROGRESS: OutgoingKind = OutgoingKind::Progress(ProgressToken(NumberOrString::Number(1)));
+    const PROGRESS: OutgoingKind = OutgoingKind::Progress { origin: None };
     const OTHER: OutgoingKind = OutgoingKind::Notification { origin: None };
 
     fn message(text: impl Into<String>, kind: OutgoingKind) -> OutgoingMessage {

@@ -242,22 +242,6 @@ fn unanswered_ping_ends_the_session() {
     assert!(!is_gone(&quiet), "it has never had a stream on which it could be asked");
 }
 
-#[test]
-fn closed_stream_and_silence_ends_the_session() {
-    let folder = TestFolder::with_manifest(&format!("{DESK}http: {{ ping: 100ms, maxSessions: 1 }}\n"));
-    let server = folder.http();
-    let client = server.session("2025-11-25");
-    let mut stream = open(&client, None);
-    event(&mut stream);
-    // It was seen with a stream.
-    assert_eq!(event(&mut stream).data["method"], "ping");
-    drop(stream);
-    let params =
-        json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } });
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
-    wait_until("room for another", || server.http_client().post(&[], &body).status == 200);
-}
-
 /// A tool that says something, asks something, and answers with what it was told.
 const ASKING: &str = r#"folio: 1
 server: { name: s }

@@ -16,7 +16,7 @@ use super::dev_page::{
 };
 use super::manifest_reload::ReportedWarnings;
 use crate::action::{CallRecorder, LogLevel};
-use crate::catalog::{BuildOutcome, Catalog, ServingMode, build};
+use crate::catalog::{BuildOutcome, Catalog, Changes, ServingMode, build};
 use crate::cli::Output;
 use crate::cli::run_tests::TestSource;
 use crate::dev_page::{DevPageError, DevPageEvents, DevPageRequest, DevPageRequests};
@@ -24,7 +24,7 @@ use crate::diagnostic::{Report, TerminalStyle, count_noun, one_line, render_text
 use crate::files::Folder;
 use crate::load::{EnvSource, ManifestLocation, load};
 use crate::redact::Redactors;
-use crate::server::{Changes, Method, SharedServer};
+use crate::server::{Method, SharedServer};
 use crate::telemetry::{ClientName, RecordParts, RequestObserver, RequestRecord};
 use crate::world::RecordedAction;
 

@@ -160,7 +160,7 @@ impl HttpServer {
         shutdown: CancellationToken,
     ) -> HttpServer {
         let options = &bound.options;
-        let sessions = Arc::new(Sessions::new(shared_server.clone(), options, shutdown.clone()));
+        let sessions = Arc::new(Sessions::new(shared_server.clone(), options.sessions, shutdown.clone()));
         shared_server.set_session_inbox(sessions.clone());
         HttpServer {
             path: options.path.clone(),

@@ -68,8 +68,7 @@ use super::{STOP_TIMEOUT, log_abandoned_calls};
 /// How long clients may take to read what was answered before the server stops.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// HTTP options that are fixed at the start. AccessControl rules come from the current catalog, whose session limits override
-/// those here.
+/// HTTP options that are fixed at the start. Who may ask, and the limits of sessions, are those of the current catalog.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
     /// The address, as `host:port`; port 0 takes a free one.
@@ -82,12 +81,6 @@ pub struct HttpOptions {
     pub sse: bool,
     /// Where sessions are.
     pub sessions: SessionHome,
-    /// How many sessions there may be at a time.
-    pub max_sessions: usize,
-    /// For how long a session without a word or an open stream is kept.
-    pub session_idle: Duration,
-    /// How often the client of a session is pinged.
-    pub ping: Option<Duration>,
     /// How often a silent stream shows that it is alive.
     pub keep_alive: Duration,
     /// The page of `folio dev`, whose token is then asked for instead of the manifest's.
@@ -102,9 +95,6 @@ impl Default for HttpOptions {
             insecure: false,
             sse: false,
             sessions: SessionHome::Memory,
-            max_sessions: 1000,
-            session_idle: Duration::from_secs(3600),
-            ping: None,
             keep_alive: Duration::from_secs(15),
             page: None,
         }

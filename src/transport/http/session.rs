@@ -13,7 +13,6 @@ use axum::http::HeaderName;
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{ErrorData, RequestId};
-use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -183,15 +182,10 @@ impl HttpSession {
         (state.is_initialized && !in_use).then_some(state.last_used)
     }
 
-    /// Pings the client. False if it did not answer the last ping, or has closed its stream and was silent since.
+    /// Pings a client that has a stream for it. False if it has said nothing since the last ping.
     pub(super) fn ping(&self) -> bool {
         let mut state = self.state();
-        if !state.streams.standalone().has_reader() {
-            let likely = state.liveness.record_no_stream();
-            return likely || !state.peer_state.pending().is_empty();
-        }
-        state.liveness.record_stream();
-        if self.version().is_none() {
+        if !state.streams.standalone().has_reader() || self.version().is_none() {
             return true;
         }
         let Some(ping) = state.liveness.next_ping() else { return false };
@@ -239,7 +233,7 @@ impl HttpSession {
                     let session = self.clone();
                     tokio::spawn(async move { session.forward_answer(&id, &answer).await });
                 }
-                Incoming::Answer(id, answer) => self.take_answer(&id, answer),
+                Incoming::Answer(id, answer) => self.handler.peer().take_answer(&id, answer),
                 Incoming::Notification(notification) => {
                     self.forward_if_shared(&notification, &outcome.cancelled);
                     self.handler.receive_notification(&notification);
@@ -249,17 +243,9 @@ impl HttpSession {
         Ok(reader)
     }
 
-    /// Hands the answer to a question to who asked it here.
-    pub(super) fn take_answer(&self, id: &RequestId, answer: Result<Value, ErrorData>) {
-        if !self.state().take_pong(id) {
-            self.handler.peer().take_answer(id, answer);
-        }
-    }
-
     /// Answers a question that its client cannot be asked.
     pub(super) fn refuse_question(&self, id: &RequestId) {
         let message = "the client cannot be asked: it does not accept `text/event-stream`";
-        self.state().streams.forget_question(id);
         self.handler.peer().take_answer(id, Err(ErrorData::internal_error(message, None)));
     }
 
@@ -333,12 +319,6 @@ impl HttpSessionState {
         self.last_used = Instant::now();
         self.liveness.record_message();
     }
-
-    /// Whether a message answers a ping of ours, which is not the business of the handler's.
-    fn take_pong(&mut self, id: &RequestId) -> bool {
-        self.streams.forget_question(id);
-        self.liveness.take_pong(id)
-    }
 }
 
 /// Whether a message begins the session, which is not yet in use with it.
@@ -411,14 +391,16 @@ mod tests {
         OutgoingMessage { json: message.to_string().into(), kind: OutgoingKind::Notification { origin: None } }
     }
 
-    fn progress(token: &str) -> OutgoingMessage {
-        let token = ProgressToken(NumberOrString::String(token.into()));
-        OutgoingMessage::notification(ProgressNotification::new(ProgressNotificationParam::new(token, 1.0)).into())
+    fn progress(origin: i64) -> OutgoingMessage {
+        let token = ProgressToken(NumberOrString::String("p".into()));
+        let progress = ProgressNotification::new(ProgressNotificationParam::new(token, 1.0));
+        OutgoingMessage::notification(progress.into(), Some(RequestId::Number(origin)))
     }
 
-    fn cancelled(id: i64) -> OutgoingMessage {
+    /// A question that is taken back, asked on behalf of a request.
+    fn cancelled(id: i64, origin: i64) -> OutgoingMessage {
         let params = CancelledNotificationParam::new(Some(RequestId::Number(id)), None);
-        OutgoingMessage::notification(CancelledNotification::new(params).into())
+        OutgoingMessage::notification(CancelledNotification::new(params).into(), Some(RequestId::Number(origin)))
     }
 
     /// What a reader reads without waiting: methods, and the ids of answers.
@@ -438,7 +420,7 @@ mod tests {
             let mut common = session.listen().unwrap();
             read(&mut common);
             let stream = call(&session, 7, "p");
-            for message in [progress("p"), question(1), cancelled(1), progress("q"), log("x"), cancelled(7)] {
+            for message in [progress(7), question(1), cancelled(1, 7), progress(6), log("x"), cancelled(2, 6)] {
                 assert!(send(&session, message).is_none());
             }
             let rest = ["notifications/progress", "notifications/message", "notifications/cancelled"];
@@ -493,6 +475,6 @@ mod tests {
         }
         let kept = (1..=21).filter(|channel| session.resume(*channel, 0).is_some()).count();
         let state = session.state();
-        assert_eq!((kept, state.streams.pending_counts()), (MAX_FINISHED_STREAMS, (0, 0)));
+        assert_eq!((kept, state.streams.pending_count()), (MAX_FINISHED_STREAMS, 0));
     }
 }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 use super::{
-    HttpOptions, SessionHome,
+    SessionHome,
     authentication::Sender,
     response::RefusedRequest,
     session::{HttpSession, SESSION_ID_HEADER},
@@ -26,13 +26,16 @@ pub(super) type SessionId = Arc<str>;
 /// How often it is looked whether requests are answered, when the server stops.
 const ANSWER_CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
+/// How many sessions there may be, where the manifest does not say.
+const MAX_SESSIONS: usize = 1000;
+
+/// For how long a session without a word or an open stream is kept, where the manifest does not say.
+const SESSION_IDLE: Duration = Duration::from_secs(3600);
+
 /// The sessions of one server.
 pub(super) struct Sessions {
     shared_server: SharedServer,
     open: Mutex<HashMap<SessionId, Arc<HttpSession>>>,
-    max_sessions: usize,
-    idle: Duration,
-    ping: Option<Duration>,
     shutdown: CancellationToken,
     /// Whether they are in the store, for any replica.
     are_shared: bool,
@@ -40,16 +43,8 @@ pub(super) struct Sessions {
 
 impl Sessions {
     /// No sessions yet; `shutdown` ends them all.
-    pub(super) fn new(shared_server: SharedServer, options: &HttpOptions, shutdown: CancellationToken) -> Sessions {
-        Sessions {
-            shared_server,
-            open: Mutex::default(),
-            max_sessions: options.max_sessions,
-            idle: options.session_idle,
-            ping: options.ping,
-            shutdown,
-            are_shared: options.sessions == SessionHome::Store,
-        }
+    pub(super) fn new(shared_server: SharedServer, home: SessionHome, shutdown: CancellationToken) -> Sessions {
+        Sessions { shared_server, open: Mutex::default(), shutdown, are_shared: home == SessionHome::Store }
     }
 
     fn shared(&self) -> Option<SharedSession> {
@@ -58,15 +53,15 @@ impl Sessions {
     }
 
     fn max_sessions(&self) -> usize {
-        self.shared_server.catalog().http_settings().max_sessions.unwrap_or(self.max_sessions)
+        self.shared_server.catalog().http_settings().max_sessions.unwrap_or(MAX_SESSIONS)
     }
 
     fn idle(&self) -> Duration {
-        self.shared_server.catalog().http_settings().session_idle.unwrap_or(self.idle)
+        self.shared_server.catalog().http_settings().session_idle.unwrap_or(SESSION_IDLE)
     }
 
     fn ping_interval(&self) -> Option<Duration> {
-        self.shared_server.catalog().http_settings().ping.or(self.ping)
+        self.shared_server.catalog().http_settings().ping
     }
 
     /// Begins one of this caller, unless there are too many. One that has not begun or is idle for longest makes room.
@@ -336,8 +331,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn session_idle_for_longest_makes_room() {
-        let options = HttpOptions { max_sessions: 4, ..HttpOptions::default() };
-        let sessions = Sessions::new(shared_server(TEST_MANIFEST), &options, CancellationToken::new());
+        let shared_server = shared_server(&format!("{TEST_MANIFEST}http: {{ maxSessions: 4 }}\n"));
+        let sessions = Sessions::new(shared_server, SessionHome::Memory, CancellationToken::new());
         let listening = begin(&sessions).unwrap();
         let _reader = listening.1.listen().unwrap();
         let calling = begin(&sessions).unwrap();

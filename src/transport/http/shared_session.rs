@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-use super::{session::HttpSession, stream_name::StreamName};
+use super::{liveness::is_ping, session::HttpSession, stream_name::StreamName};
 
 /// How often the store is told that a session is used, in the time that it keeps it.
 const RENEWALS: u32 = 4;
@@ -82,7 +82,7 @@ impl HttpSession {
         drop(state);
         for message in outcome.messages.into_iter().filter(|_| received.is_ok()) {
             match message {
-                Incoming::Answer(id, answer) => self.take_answer(&id, answer),
+                Incoming::Answer(id, answer) => self.handler.peer().take_answer(&id, answer),
                 Incoming::Notification(notification) => self.handler.receive_notification(&notification),
                 Incoming::Request(_) => {}
             }
@@ -104,7 +104,7 @@ impl HttpSession {
 
     /// Whether another replica may have asked what this id answers.
     pub(super) fn is_asked_elsewhere(&self, id: &RequestId) -> bool {
-        let is_own = || self.state().liveness.has_pinged(id) || self.handler.peer().has_asked(id);
+        let is_own = || is_ping(id) || self.handler.peer().has_asked(id);
         self.shared.is_some() && !is_own()
     }
 

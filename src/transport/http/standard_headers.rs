@@ -6,6 +6,8 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use rmcp::model::{ClientRequest, JsonObject};
 use serde_json::Value;
 
+use crate::server::subject;
+
 /// Refuses headers that lack, are doubled, or say something else than the message. `tool_schema` is the input schema of a
 /// tool with arguments that have headers.
 pub(super) fn check_request(
@@ -13,19 +15,8 @@ pub(super) fn check_request(
     request: &ClientRequest,
     tool_schema: impl Fn(&str) -> Option<std::sync::Arc<JsonObject>>,
 ) -> Result<(), String> {
-    use ClientRequest as R;
     check_method(headers, request.method())?;
-    let name = match request {
-        R::CallToolRequest(call) => Some(&*call.params.name),
-        R::GetPromptRequest(get) => Some(get.params.name.as_str()),
-        R::ReadResourceRequest(read) => Some(read.params.uri.as_str()),
-        R::GetTaskRequest(get) => Some(get.params.task_id.as_str()),
-        R::UpdateTaskRequest(update) => Some(update.params.task_id.as_str()),
-        R::CancelTaskRequest(cancel) => Some(cancel.params.task_id.as_str()),
-        R::CustomRequest(custom) => custom_name(&custom.method, custom.params.as_ref()),
-        _ => None,
-    };
-    if let Some(name) = name {
+    if let Some(name) = name_of(request) {
         let header = sole_value(headers, "Mcp-Name")?;
         let header = header.ok_or_else(|| format!("missing required Mcp-Name header for `{}`", request.method()))?;
         let header = decode(header).ok_or("Mcp-Name header is not valid Base64")?;
@@ -34,7 +25,7 @@ pub(super) fn check_request(
         }
     }
     match request {
-        R::CallToolRequest(call) => match tool_schema(&call.params.name) {
+        ClientRequest::CallToolRequest(call) => match tool_schema(&call.params.name) {
             Some(schema) => check_arguments(headers, &schema, call.params.arguments.as_ref()),
             None => Ok(()),
         },
@@ -53,15 +44,18 @@ pub(super) fn check_method(headers: &HeaderMap, method: &str) -> Result<(), Stri
     }
 }
 
-/// The name in parameters that are not those of the method.
-fn custom_name<'a>(method: &str, params: Option<&'a Value>) -> Option<&'a str> {
-    let key = match method {
+/// What a header must name too, also where the other parameters are not those of the method.
+fn name_of(request: &ClientRequest) -> Option<&str> {
+    let key = match request.method() {
         "tools/call" | "prompts/get" => "name",
         "resources/read" => "uri",
         "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
         _ => return None,
     };
-    params?.get(key)?.as_str()
+    match request {
+        ClientRequest::CustomRequest(custom) => custom.params.as_ref()?.get(key)?.as_str(),
+        _ => subject(request).map(|(_, name)| name),
+    }
 }
 
 /// Compares `Mcp-Param-*` with the arguments that the schema says have one.

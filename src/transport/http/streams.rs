@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use rmcp::model::{GetMeta, ProgressToken, RequestId};
+use rmcp::model::RequestId;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -37,10 +37,7 @@ pub(super) struct SessionStreams {
     finished: VecDeque<u64>,
     last_number: u64,
     stream_of_request: HashMap<RequestId, u64>,
-    stream_of_progress: HashMap<ProgressToken, u64>,
     stream_of_batch: HashMap<u64, u64>,
-    /// Where the handler's own requests went.
-    stream_of_question: HashMap<RequestId, u64>,
 }
 
 /// The stream of a request, or of several.
@@ -48,7 +45,6 @@ struct RequestStream {
     channel: Arc<EventChannel>,
     /// How many answers are still to come.
     pending_count: usize,
-    tokens: Vec<ProgressToken>,
 }
 
 fn stream_name(keeper: Option<&EventKeeper>, number: u64, requests: Vec<RequestId>) -> StreamName {
@@ -74,9 +70,7 @@ impl SessionStreams {
             finished: VecDeque::new(),
             last_number: 0,
             stream_of_request: HashMap::new(),
-            stream_of_progress: HashMap::new(),
             stream_of_batch: HashMap::new(),
-            stream_of_question: HashMap::new(),
         }
     }
 
@@ -104,12 +98,8 @@ impl SessionStreams {
         let (session_end, caller) = (self.standalone.session_end().clone(), self.caller.clone());
         let channel = EventChannel::new(&name, self.keeper.clone(), session_end, caller);
         self.stream_of_request.extend(requests.iter().map(|request| (request.id.clone(), number)));
-        let tokens = requests.iter().filter_map(|request| request.request.get_meta().get_progress_token());
-        let tokens: Vec<ProgressToken> = tokens.collect();
-        self.stream_of_progress.extend(tokens.iter().map(|token| (token.clone(), number)));
         self.stream_of_batch.extend(batch.map(|batch| (batch, number)));
-        let stream = RequestStream { channel: channel.clone(), pending_count: requests.len(), tokens };
-        self.opened.insert(number, stream);
+        self.opened.insert(number, RequestStream { channel: channel.clone(), pending_count: requests.len() });
         channel
     }
 
@@ -118,34 +108,17 @@ impl SessionStreams {
         if number == 0 { Some(&self.standalone) } else { self.opened.get(&number).map(|opened| &opened.channel) }
     }
 
-    /// Where a message goes.
-    pub(super) fn route(&mut self, message: &OutgoingMessage) -> Arc<EventChannel> {
-        let number = match &message.kind {
-            _ if self.is_single_stream => None,
-            OutgoingKind::Question { id, origin } => {
-                let number = self.stream_of_origin(origin.as_ref());
-                self.stream_of_question.insert(id.clone(), number.unwrap_or(0));
-                number
-            }
-            OutgoingKind::Progress(token) => self.stream_of_progress.get(token).copied(),
-            // If the asking request was cancelled, its stream has ended.
-            OutgoingKind::QuestionCancelled(id) => {
-                self.stream_of_question.remove(id).filter(|number| !self.finished.contains(number))
-            }
-            OutgoingKind::Answer { id, .. } => self.stream_of_origin(id.as_ref()),
-            OutgoingKind::Notification { origin } => self.stream_of_origin(origin.as_ref()),
+    /// Where a message goes: down the stream of the request that it belongs to, unless that has ended.
+    pub(super) fn route(&self, message: &OutgoingMessage) -> Arc<EventChannel> {
+        let request = match &message.kind {
+            OutgoingKind::Answer { id, .. } => id.as_ref(),
+            OutgoingKind::Question { origin, .. }
+            | OutgoingKind::Progress { origin }
+            | OutgoingKind::Notification { origin } => origin.as_ref(),
             OutgoingKind::Change { .. } => None,
         };
-        number.and_then(|number| self.get(number)).unwrap_or(&self.standalone).clone()
-    }
-
-    fn stream_of_origin(&self, origin: Option<&RequestId>) -> Option<u64> {
-        self.stream_of_request.get(origin?).copied()
-    }
-
-    /// A question from the handler was answered: no further message about it will come.
-    pub(super) fn forget_question(&mut self, id: &RequestId) {
-        self.stream_of_question.remove(id);
+        let number = request.and_then(|id| self.stream_of_request.get(id));
+        number.and_then(|number| self.get(*number)).unwrap_or(&self.standalone).clone()
     }
 
     /// Sends the answers of batches that are complete.
@@ -174,9 +147,6 @@ impl SessionStreams {
     pub(super) fn finish(&mut self, number: u64) {
         let Some(opened) = self.opened.get_mut(&number).filter(|_| !self.finished.contains(&number)) else { return };
         opened.channel.finish();
-        for token in std::mem::take(&mut opened.tokens) {
-            self.stream_of_progress.remove(&token);
-        }
         self.finished.push_back(number);
         self.remove_expired();
     }
@@ -198,9 +168,9 @@ impl SessionStreams {
         channels.chain([&self.standalone]).map(|channel| channel.unread_answers()).sum()
     }
 
-    /// How many requests and progress tokens there are whose answers are still to come.
+    /// How many requests there are whose answers are still to come.
     #[cfg(test)]
-    pub(super) fn pending_counts(&self) -> (usize, usize) {
-        (self.stream_of_request.len(), self.stream_of_progress.len())
+    pub(super) fn pending_count(&self) -> usize {
+        self.stream_of_request.len()
     }
 }

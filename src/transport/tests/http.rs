@@ -315,11 +315,8 @@ async fn priming_event_only_since_2025_11_25() {
 
 #[tokio::test]
 async fn idle_session_ends_and_listening_one_stays() {
-    let site = start_server_with(
-        shared_server(TEST_MANIFEST),
-        HttpOptions { session_idle: Duration::from_secs(2), ..any_port() },
-    )
-    .await;
+    let shared_server = shared_server(&format!("{TEST_MANIFEST}http: {{ sessionIdle: 2s }}\n"));
+    let site = start_server_with(shared_server, any_port()).await;
     let listens = site.session().await;
     let mut get = site.send("GET", "/mcp", &[("Mcp-Session-Id", &listens)], b"").await;
     let forgotten = site.session().await;

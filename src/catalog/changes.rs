@@ -6,11 +6,12 @@ use std::{
     sync::Arc,
 };
 
-use crate::catalog::{
+use crate::diagnostic::one_line;
+
+use super::{
     Catalog,
     listing::{Lists, ResourceListing},
 };
-use crate::diagnostic::one_line;
 
 /// The differences between two catalogs: changed lists, and edits that no list shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
