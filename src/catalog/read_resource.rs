@@ -97,6 +97,7 @@ impl Catalog {
         Ok(blocks)
     }
 
+    /// The contents of a resource of this server as blocks.
     async fn embed_resource(
         &self,
         uri: String,

@@ -48,8 +48,8 @@ pub struct Http {
     pub max_sessions: Option<Spanned<u32>>,
     /// How long a session may be idle before it ends, such as `30m`. The default is 1h.
     pub session_idle: Option<Duration>,
-    /// The interval at which clients with an open stream are pinged. A session ends if its client has said nothing by the
-    /// next ping. None are pinged by default.
+    /// The interval at which clients with an open stream are pinged. A session ends if its client has said nothing by
+    /// the next ping. None are pinged by default.
     pub ping: Option<Spanned<Duration>>,
     /// How calls end when the server is stopped: `{ delay: 5s, timeout: 25s }`. Without it they are cancelled, and answered so,
     /// within a second.

@@ -249,6 +249,7 @@ impl RequestClient {
     /// Sends a notification on behalf of the request: not every client over HTTP reads another stream than its own.
     async fn notify_client(&self, notification: ServerNotification) {
         tokio::select! {
+            biased;
             () = self.cancel.cancelled() => {}
             () = self.peer.notify(notification, Some(self.request.clone())) => {}
         }

@@ -52,7 +52,7 @@ impl ConnectionHandler {
         }
         let snapshot = self.shared_server.snapshot();
         let begins_now = begins_now(&incoming, &snapshot.catalog);
-        let IncomingRequest { id, request: mut message, reservation, cancel, bytes, sender } = incoming;
+        let IncomingRequest { id, mut message, reservation, cancel, bytes, sender } = incoming;
         let RequestSender { access, secrets, address, traceparent } = sender;
         let meta = message.extensions_mut().remove::<RequestMetaObject>().unwrap_or_default();
         let newest = stated_version(&meta).is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
@@ -140,7 +140,7 @@ impl ConnectionHandler {
         }
     }
 
-    /// Refuses a request that says too little of itself, or whose method its version, its session or the server does not have.
+    /// Refuses a request whose version, session, scopes or declared capabilities do not allow its method.
     fn check_method(&self, message: &ClientRequest, request: &McpRequest) -> Result<(), ErrorData> {
         check_version(message, request)?;
         let Some(method) = request.method else { return Ok(()) };
@@ -168,7 +168,7 @@ impl ConnectionHandler {
         if is_in_version { Ok(()) } else { Err(error::unknown_method(method.name)) }
     }
 
-    /// The JSON of the result. What may wait is in a box: any request would have room for the largest of these.
+    /// The JSON of the result. What may wait is in a box: else the future of every request would be as large as the largest.
     async fn answer_method(&self, message: Box<ClientRequest>, request: &McpRequest) -> Result<Bytes, ErrorData> {
         use ClientRequest as R;
         let empty = |()| Bytes::from_static(b"{}");
@@ -237,7 +237,7 @@ impl ConnectionHandler {
 fn begins_now(incoming: &IncomingRequest, catalog: &Catalog) -> bool {
     use ClientRequest as R;
     let is_small = incoming.reservation.bytes() <= SMALL_MESSAGE_BYTES;
-    match &*incoming.request {
+    match &*incoming.message {
         R::CallToolRequest(call) => {
             let tool = catalog.called_tool(&call.params.name, call.params.arguments.as_ref());
             is_small && (!catalog.tool_runs_actions(tool) || catalog.tool_limits_calls(tool))

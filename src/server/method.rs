@@ -1,4 +1,4 @@
-//! The table of methods: the versions that have them, and what of the server they need.
+//! The table of methods: the versions that have them, and what of the server they need; and what a request is about.
 
 use rmcp::model::{ClientRequest, Reference};
 
@@ -45,7 +45,7 @@ impl Method {
         self.versions == Versions::All
     }
 
-    /// Whether it changes what a session is told.
+    /// Whether it is of no use without a session, as it changes what that is told.
     pub(crate) fn needs_session(&self) -> bool {
         self.versions == Versions::Session && self.capability.is_some()
     }
@@ -58,29 +58,6 @@ impl Method {
             Versions::All => true,
         }
     }
-}
-
-/// What a request is about, and the key of its parameters that says so.
-pub(crate) fn subject(request: &ClientRequest) -> Option<(&'static str, &str)> {
-    use ClientRequest as R;
-    Some(match request {
-        R::CallToolRequest(call) => ("name", &call.params.name),
-        R::GetPromptRequest(get) => ("name", &get.params.name),
-        R::ReadResourceRequest(read) => ("uri", &read.params.uri),
-        R::SubscribeRequest(subscribe) => ("uri", &subscribe.params.uri),
-        R::UnsubscribeRequest(unsubscribe) => ("uri", &unsubscribe.params.uri),
-        R::GetSkillRequest(get) => ("uri", &get.params.uri),
-        R::ReadResourceDirectoryRequest(read) => ("uri", &read.params.uri),
-        R::GetTaskRequest(get) => ("taskId", &get.params.task_id),
-        R::UpdateTaskRequest(update) => ("taskId", &update.params.task_id),
-        R::CancelTaskRequest(cancel) => ("taskId", &cancel.params.task_id),
-        R::CompleteRequest(complete) => match &complete.params.r#ref {
-            Reference::Prompt(prompt) => ("name", &prompt.name),
-            Reference::Resource(resource) => ("uri", &resource.uri),
-            _ => return None,
-        },
-        _ => return None,
-    })
 }
 
 const METHODS: [Method; 21] = {
@@ -110,3 +87,26 @@ const METHODS: [Method; 21] = {
         Method::new("resources/directory/read", All, Some(C::Skills)),
     ]
 };
+
+/// What a request is about, and the key of its parameters that says so.
+pub(crate) fn request_subject(request: &ClientRequest) -> Option<(&'static str, &str)> {
+    use ClientRequest as R;
+    Some(match request {
+        R::CallToolRequest(call) => ("name", &call.params.name),
+        R::GetPromptRequest(get) => ("name", &get.params.name),
+        R::ReadResourceRequest(read) => ("uri", &read.params.uri),
+        R::SubscribeRequest(subscribe) => ("uri", &subscribe.params.uri),
+        R::UnsubscribeRequest(unsubscribe) => ("uri", &unsubscribe.params.uri),
+        R::GetSkillRequest(get) => ("uri", &get.params.uri),
+        R::ReadResourceDirectoryRequest(read) => ("uri", &read.params.uri),
+        R::GetTaskRequest(get) => ("taskId", &get.params.task_id),
+        R::UpdateTaskRequest(update) => ("taskId", &update.params.task_id),
+        R::CancelTaskRequest(cancel) => ("taskId", &cancel.params.task_id),
+        R::CompleteRequest(complete) => match &complete.params.r#ref {
+            Reference::Prompt(prompt) => ("name", &prompt.name),
+            Reference::Resource(resource) => ("uri", &resource.uri),
+            _ => return None,
+        },
+        _ => return None,
+    })
+}

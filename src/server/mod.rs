@@ -56,7 +56,7 @@ use rmcp::model::ErrorData;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use error::refusal_error;
-pub(crate) use method::{Method, subject};
+pub(crate) use method::{Method, request_subject};
 pub(crate) use outgoing::{OutgoingKind, OutgoingMessage};
 pub(crate) use peer::{MessageSink, Peer};
 pub(crate) use protocol_version::stated_version;

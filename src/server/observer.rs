@@ -16,7 +16,7 @@ use crate::telemetry::{ClientName, Observers, Outcome, RequestIdRef, RequestReco
 use crate::world::TraceContext;
 
 use super::{
-    ConnectionHandler, Method, method::subject, protocol_version::meta_text, request::McpRequest,
+    ConnectionHandler, Method, method::request_subject, protocol_version::meta_text, request::McpRequest,
     snapshot::CatalogSnapshot,
 };
 
@@ -282,7 +282,7 @@ fn entry_of<'a>(message: &'a ClientRequest, request: &McpRequest) -> Option<&'a 
         ClientRequest::CallToolRequest(call) => {
             Some(request.snapshot.catalog.called_tool(&call.params.name, call.params.arguments.as_ref()))
         }
-        _ => subject(message).filter(|(key, _)| *key != "taskId").map(|(_, entry)| entry),
+        _ => request_subject(message).filter(|(key, _)| *key != "taskId").map(|(_, entry)| entry),
     }
 }
 

@@ -26,22 +26,13 @@ pub(crate) enum OutgoingKind {
         is_unavailable: bool,
     },
     /// A request on behalf of one of the client's.
-    Question {
-        id: RequestId,
-        origin: Option<RequestId>,
-    },
-    Progress {
-        origin: Option<RequestId>,
-    },
+    Question { id: RequestId, origin: Option<RequestId> },
+    /// Progress of a request, whose answer is not written together with it.
+    Progress { origin: Option<RequestId> },
     /// A change of a list, or of the resource of a URI: announced twice it says no more than once.
-    Change {
-        method: &'static str,
-        uri: Option<String>,
-    },
+    Change { method: &'static str, uri: Option<String> },
     /// Another notification, on behalf of a request where it has one.
-    Notification {
-        origin: Option<RequestId>,
-    },
+    Notification { origin: Option<RequestId> },
 }
 
 /// An error as JSON-RPC has it: with an id that is null where it is unknown.

@@ -111,7 +111,7 @@ fn first_shared_id() -> i64 {
 struct PendingQuestion {
     peer: Arc<Peer>,
     id: Option<RequestId>,
-    /// The request that it is about.
+    /// The request on whose behalf it is asked.
     origin: RequestId,
     reason: &'static str,
 }

@@ -38,7 +38,7 @@ pub(crate) fn get<'a>(
     })
 }
 
-/// Renders a prompt for a client. Takes the arguments from `params`.
+/// Renders a prompt for a client. Takes all but the name from `params`.
 pub(crate) async fn render(
     server: &ConnectionHandler,
     params: &mut GetPromptRequestParams,

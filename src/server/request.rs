@@ -24,7 +24,7 @@ use super::{
 #[derive(Debug)]
 pub(crate) struct IncomingRequest {
     pub(crate) id: RequestId,
-    pub(crate) request: Box<ClientRequest>,
+    pub(crate) message: Box<ClientRequest>,
     /// What its message takes, and later its answer.
     pub(crate) reservation: Arc<Reservation>,
     /// Cancelled when its client does not wait for the answer any more.

@@ -40,7 +40,7 @@ pub(crate) fn read<'a>(
     })
 }
 
-/// Reads a resource for a client. Takes the answers to its questions from `params`.
+/// Reads a resource for a client. Takes all but the URI from `params`.
 pub(crate) async fn read_contents(
     server: &ConnectionHandler,
     params: &mut ReadResourceRequestParams,

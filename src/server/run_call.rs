@@ -42,6 +42,14 @@ pub(crate) struct EntryCall<'a> {
     pub(crate) may_detach: bool,
 }
 
+impl EntryCall<'_> {
+    /// Whether it may ask its client, or tells it something on the way.
+    fn uses_client(&self, request: &McpRequest) -> bool {
+        let has_heartbeat = self.target.runs_actions && request.meta.get_progress_token().is_some();
+        request.snapshot.uses_client || has_heartbeat || self.may_detach || self.state.is_some()
+    }
+}
+
 /// How a call ended.
 pub(crate) enum CallOutcome<T> {
     Done(T),
@@ -74,8 +82,10 @@ impl<T> CallOutcome<T> {
 }
 
 impl ConnectionHandler {
-    /// Makes a call for a client, which may be asked on the way. The future of a call is moved several times, so `call` puts
-    /// it in a box, and what is rare here is in one too.
+    /// Makes a call for a client, which may be asked on the way.
+    ///
+    /// The future of a call is moved several times, so `call` puts it in a box, and what is rare here is in one too. An
+    /// `async fn` would hold the arguments twice.
     pub(crate) fn run_call<'a, T: LoggedResult + Send + 'a>(
         &'a self,
         entry_call: EntryCall<'a>,
@@ -83,14 +93,13 @@ impl ConnectionHandler {
         call: impl Fn(Option<Object>, CallContext) -> BoxFuture<'a, Result<T, CallError>> + Send + Sync + 'a,
         refuse: impl Fn(Refusal) -> ErrorData + Send + Sync + 'a,
     ) -> impl Future<Output = Result<CallOutcome<T>, ErrorData>> + Send + 'a {
+        let uses_client = entry_call.uses_client(request);
         let EntryCall { target, arguments, responses, state, may_detach } = entry_call;
         async move {
             let checkpoint = match &state {
                 Some(state) => Some(Box::pin(self.open_state(state, target, arguments.as_ref(), request)).await?),
                 None => None,
             };
-            let has_heartbeat = target.runs_actions && request.meta.get_progress_token().is_some();
-            let uses_client = request.snapshot.uses_client || has_heartbeat || may_detach || checkpoint.is_some();
             let log = CallLog::start(target, arguments.as_ref(), CallSender::Request(request));
             let answers = responses.map(|responses| responses.into_iter().collect());
             let client = uses_client.then(|| Arc::new(RequestClient::new(self, request, answers)));
@@ -99,21 +108,19 @@ impl ConnectionHandler {
                 let context = self.call_context(request, &request.cancel);
                 self.run(&request.cancel, call(arguments, CallContext { client, checkpoint, may_detach, ..context }))
             };
-            let mut kept = None;
+            // Only where there is a client a call waits for it, or goes on as a task.
+            let mut kept_arguments = None;
             let outcome = if let Some(client) = &client {
-                kept.clone_from(&arguments);
+                kept_arguments.clone_from(&arguments);
                 Box::pin(async {
-                    let outcome = client.with_heartbeat(attempt(arguments, checkpoint.clone())).await;
-                    let outcome = match outcome.as_ref().err().and_then(CallError::refusal_kind) {
-                        // Nothing was done that must not be done twice, so the call begins again.
-                        Some(RefusalKind::EntryChanged)
-                            if checkpoint.is_some_and(|point| !point.any_side_effects()) =>
-                        {
-                            client.forget_answers();
-                            client.with_heartbeat(attempt(kept.clone(), None)).await
-                        }
-                        _ => outcome,
-                    };
+                    let mut outcome = client.with_heartbeat(attempt(arguments, checkpoint.clone())).await;
+                    let kind = outcome.as_ref().err().and_then(CallError::refusal_kind);
+                    let has_acted = checkpoint.is_none_or(|checkpoint| checkpoint.any_side_effects());
+                    // Nothing was done that must not be done twice, so the call begins again.
+                    if kind == Some(RefusalKind::EntryChanged) && !has_acted {
+                        client.forget_answers();
+                        outcome = client.with_heartbeat(attempt(kept_arguments.clone(), None)).await;
+                    }
                     client.flush_pending_update().await;
                     outcome
                 })
@@ -125,10 +132,11 @@ impl ConnectionHandler {
             match outcome {
                 Ok(answer) => Ok(CallOutcome::Done(answer)),
                 Err(CallError::InputRequired(pending)) => {
-                    let required = Box::pin(self.input_required(*pending, target, kept.as_ref(), request)).await?;
+                    let required =
+                        Box::pin(self.input_required(*pending, target, kept_arguments.as_ref(), request)).await?;
                     Ok(CallOutcome::InputRequired(required))
                 }
-                Err(CallError::Detached(checkpoint)) => Ok(CallOutcome::Detached(checkpoint, kept)),
+                Err(CallError::Detached(checkpoint)) => Ok(CallOutcome::Detached(checkpoint, kept_arguments)),
                 Err(CallError::Refused(refusal)) => {
                     request.note_refusal(&refusal);
                     Err(refuse(refusal))
@@ -183,8 +191,8 @@ impl ConnectionHandler {
     }
 }
 
-/// The binding of a state: the server, the method, the entry and the caller by their names, and a digest of the arguments in any
-/// order.
+/// The binding of a state: the server, the method, the entry and the caller by their names, and a digest of the arguments
+/// in any order.
 fn state_binding(target: CallTarget<'_>, arguments: Option<&Object>, request: &McpRequest) -> Vec<u8> {
     let identity = request.access.identity();
     let [issuer, caller] = identity.map(|identity| [&*identity.issuer, &*identity.id]).unwrap_or_default();

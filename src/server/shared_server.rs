@@ -208,10 +208,9 @@ impl SharedServer {
         kind: ConnectionKind,
     ) -> Arc<ConnectionHandler> {
         let disconnected = CancellationToken::new();
-        let is_lasting = matches!(kind, ConnectionKind::Session { .. });
-        let (id, shared_session) = match kind {
-            ConnectionKind::Request => (None, None),
-            ConnectionKind::Session { id, shared } => (id, shared),
+        let (is_lasting, id, shared_session) = match kind {
+            ConnectionKind::Request => (false, None, None),
+            ConnectionKind::Session { id, shared } => (true, id, shared),
         };
         Arc::new(ConnectionHandler {
             shared_server: self.clone(),

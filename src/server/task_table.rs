@@ -20,8 +20,6 @@ use crate::identity::AccessControl;
 
 /// How many tasks there may be at once, running or remembered.
 const MAX_TASKS: usize = 1000;
-/// How many of one caller may run, who else could leave no room for others.
-const MAX_TASKS_OF_ONE: usize = MAX_TASKS / 2;
 /// How soon a client should ask again.
 const POLL_INTERVAL_MS: u64 = 500;
 /// What a task takes beside its arguments, questions and outcome.
@@ -127,18 +125,29 @@ impl Tasks {
     }
 
     fn make_room(&self, entries: &mut IndexMap<String, TaskEntry>, new: &NewTask) -> Result<(), ErrorData> {
+        let too_many = |limit: u64| {
+            let message = format!("too many running tasks (limit {limit}); try again when one has ended");
+            Err(ErrorData::internal_error(message, None))
+        };
+        // Nobody is ended for another, so none may have all.
+        let own = entries.values().filter(|entry| Arc::ptr_eq(&entry.owner, &new.owner) && !entry.has_ended());
+        let (own_count, own_bytes) =
+            own.fold((0, new.bytes), |(count, bytes), entry| (count + 1, bytes + entry.reservation.bytes()));
+        let max = new.owner.max_share(MAX_TASKS as u64);
+        if own_count >= max {
+            return too_many(max);
+        }
+        let has_share = new.bytes <= SMALL_RESERVATION_BYTES || own_bytes <= new.owner.max_share(self.max_bytes());
+        if !has_share {
+            return Err(ErrorData::internal_error(TOO_MANY_BYTES, None));
+        }
         while self.would_exceed(new.bytes) {
             if !remove_ended_task(entries) {
                 return Err(ErrorData::internal_error(TOO_MANY_BYTES, None));
             }
         }
-        let is_own = |entry: &&TaskEntry| Arc::ptr_eq(&entry.owner, &new.owner) && !entry.has_ended();
-        let has_share = entries.len() < MAX_TASKS_OF_ONE
-            || entries.values().filter(is_own).take(MAX_TASKS_OF_ONE).count() < MAX_TASKS_OF_ONE;
-        if !has_share || entries.len() >= MAX_TASKS && !remove_ended_task(entries) {
-            let limit = if has_share { MAX_TASKS } else { MAX_TASKS_OF_ONE };
-            let message = format!("too many running tasks (limit {limit}); try again when one has ended");
-            return Err(ErrorData::internal_error(message, None));
+        if entries.len() >= MAX_TASKS && !remove_ended_task(entries) {
+            return too_many(MAX_TASKS as u64);
         }
         Ok(())
     }
@@ -148,9 +157,14 @@ impl Tasks {
         self.entries().values().filter(|entry| !entry.has_ended()).count()
     }
 
+    /// How many bytes all tasks may hold.
+    fn max_bytes(&self) -> u64 {
+        self.memory.pool().limit() / POOL_PARTS
+    }
+
     /// Whether tasks would hold too much with so many bytes more. What is small is always taken.
     fn would_exceed(&self, bytes: u64) -> bool {
-        bytes > SMALL_RESERVATION_BYTES && self.memory.held() + bytes > self.memory.pool().limit() / POOL_PARTS
+        bytes > SMALL_RESERVATION_BYTES && self.memory.held() + bytes > self.max_bytes()
     }
 
     /// Keeps account of the questions of a task until they are answered.
@@ -184,7 +198,7 @@ impl Tasks {
             entry.reservation.resize(TASK_BYTES + bytes);
             (entry.has_outcome, entry.is_changed) = (true, true);
         }
-        while self.memory.held() > self.memory.pool().limit() / POOL_PARTS {
+        while self.memory.held() > self.max_bytes() {
             let ended = entries.iter().position(|(other, entry)| entry.has_ended() && other != id);
             let Some(ended) = ended else { return };
             entries.shift_remove_index(ended);
@@ -434,15 +448,21 @@ mod tests {
             })
         };
         tasks.spawn(of(&greedy), ending).unwrap();
-        for _ in 1..MAX_TASKS_OF_ONE {
+        for _ in 1..MAX_TASKS / 2 {
             run_forever(&tasks, of(&greedy)).unwrap();
         }
         let refused = run_forever(&tasks, of(&greedy)).unwrap_err();
         assert!(refused.message.contains("(limit 500)"), "{refused:?}");
         assert!(run_forever(&tasks, of(&honest)).is_ok());
         end.send(()).unwrap();
-        wait_for_ended(&tasks, MAX_TASKS_OF_ONE).await;
+        wait_for_ended(&tasks, MAX_TASKS / 2).await;
         assert!(run_forever(&tasks, of(&greedy)).is_ok(), "what has ended counts no more");
+        let alone = Arc::new(Caller::new(CallerKind::Only, pool.clone()));
+        let tasks = Tasks::new(alone.clone());
+        for _ in 0..MAX_TASKS {
+            run_forever(&tasks, of(&alone)).unwrap();
+        }
+        assert!(run_forever(&tasks, of(&alone)).unwrap_err().message.contains("(limit 1000)"));
     }
 
     /// A task that asks all of its questions in one round.

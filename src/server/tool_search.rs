@@ -24,8 +24,8 @@ struct CallArguments {
     arguments: Option<JsonObject>,
 }
 
-/// Makes a call through another tool one by the tool's own name. Returns what is answered at once: what a search found, or
-/// why nothing is called, for the model to read.
+/// Rewrites a call of `call-tool` as one of the tool that it names. Returns the answer where there is nothing to call: what
+/// a search found, or why not, for the model to read.
 pub(crate) fn resolve(
     request: &mut CallToolRequestParams,
     catalog: &Catalog,
@@ -64,7 +64,7 @@ fn found_tool(tool: &ToolListing) -> Value {
     found
 }
 
-/// Makes it the same call by the tool's own name.
+/// Rewrites it as a call of the tool that it names.
 fn direct_call(
     through: SearchTool,
     request: &mut CallToolRequestParams,

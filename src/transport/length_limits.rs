@@ -2,13 +2,13 @@
 
 use rmcp::model::{ClientRequest, GetMeta, NumberOrString, PaginatedRequestParams, ProgressToken};
 
-use crate::server::subject;
+use crate::server::request_subject;
 
 /// Ids, methods, names, progress tokens and cursors: hundreds of times the usual length.
 pub(super) const MAX_LABEL_BYTES: usize = 1024;
 
 /// URIs: the longest path that Linux knows, every byte of it percent-encoded, and more.
-pub(super) const MAX_URI_BYTES: usize = 16 * 1024;
+const MAX_URI_BYTES: usize = 16 * 1024;
 
 /// The parameters of `initialize`, which are kept as long as the session lives, and of methods that have no others but
 /// metadata.
@@ -28,7 +28,7 @@ pub(super) fn check_request(request: &ClientRequest) -> Result<(), String> {
         let cursor = params.as_ref().and_then(|params| params.cursor.as_deref());
         cursor.map_or(Ok(()), |cursor| check_length("cursor", cursor, MAX_LABEL_BYTES))
     };
-    if let Some((key, value)) = subject(request) {
+    if let Some((key, value)) = request_subject(request) {
         check_length(key, value, if key == "uri" { MAX_URI_BYTES } else { MAX_LABEL_BYTES })?;
     }
     match request {

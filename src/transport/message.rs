@@ -215,7 +215,7 @@ impl Envelope<'_> {
                 Ok(request) => Ok(Some(Incoming::Request(IncomingRequest {
                     id,
                     // It is moved several times.
-                    request: Box::new(request),
+                    message: Box::new(request),
                     reservation: reservation.clone(),
                     cancel: CancellationToken::new(),
                     bytes,
@@ -397,7 +397,7 @@ mod tests {
             let ours = parse(text.as_bytes()).unwrap().unwrap();
             match (ours, theirs) {
                 (
-                    Incoming::Request(IncomingRequest { id, request: ours, .. }),
+                    Incoming::Request(IncomingRequest { id, message: ours, .. }),
                     ClientJsonRpcMessage::Request(theirs),
                 ) => {
                     assert_eq!((id, discriminant(&*ours)), (theirs.id, discriminant(&theirs.request)), "{text}");

@@ -26,7 +26,7 @@ pub(super) struct PeerState {
     redactors: Redactors,
 }
 
-/// What a peer has sent, read. `None` stands for an invalid notification.
+/// What a peer has sent, read. `None` stands for an invalid notification. Only a request keeps its reservation.
 pub(super) enum ReceivedPayload {
     Message(Option<Incoming>),
     /// The messages of a batch, or their errors.
@@ -118,7 +118,7 @@ impl PeerState {
     /// Takes a message of a peer: notes what it asks or cancels.
     ///
     /// # Errors
-    /// The request cannot be taken, as its id is in use.
+    /// The request cannot be taken: its id is in use, or there are too many.
     pub(super) fn receive(
         &mut self,
         message: Option<Incoming>,
@@ -247,7 +247,7 @@ mod tests {
         })
     }
 
-    /// The ids of the requests that are to be answered.
+    /// How many requests are to be answered.
     fn request_count(messages: &[Incoming]) -> usize {
         messages.iter().filter(|message| message.request().is_some()).count()
     }

@@ -14,10 +14,10 @@ use crate::server::IncomingRequest;
 use super::message::MessageError;
 
 /// How many requests of a peer may be pending.
-pub(super) const MAX_PENDING_REQUESTS: usize = 4096;
+const MAX_PENDING_REQUESTS: usize = 4096;
 
 /// How many subscription streams a peer may have on one connection.
-pub(super) const MAX_LISTEN_STREAMS: usize = 100;
+const MAX_LISTEN_STREAMS: usize = 100;
 
 /// The requests of a peer that are not answered yet.
 #[derive(Default)]
@@ -41,7 +41,7 @@ impl PendingRequests {
     /// Its id is in use, or there are too many.
     pub(super) fn add(&mut self, request: &IncomingRequest) -> Result<(), MessageError> {
         let id = &request.id;
-        let listens = matches!(*request.request, ClientRequest::SubscriptionsListenRequest(_));
+        let listens = matches!(*request.message, ClientRequest::SubscriptionsListenRequest(_));
         let is_full = self.requests.len() >= MAX_PENDING_REQUESTS;
         let Entry::Vacant(vacant) = self.requests.entry(id.clone()) else {
             // Whoever waits for the other would take an answer with this id for it.

@@ -52,14 +52,6 @@ impl ByteSource for BlockingStdin {
     }
 }
 
-/// Gives a pipe more room. Where it gets none, the rest of a long answer waits until the peer has read the first part.
-#[cfg(target_os = "linux")]
-fn enlarge(pipe: &OwnedFd) {
-    if rustix::pipe::fcntl_getpipe_size(pipe).is_ok_and(|size| size < PIPE_BYTES) {
-        let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BYTES);
-    }
-}
-
 /// Standard output. Where it cannot be written without waiting, threads of the runtime write it.
 pub(super) fn stdout() -> Box<dyn AsyncWrite + Send + Unpin> {
     match DirectOutput::new(rustix::stdio::stdout()) {
@@ -89,7 +81,7 @@ impl DirectOutput {
                 let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
                 let pipe = rustix::fs::open(path, flags, Mode::empty()).ok()?;
                 #[cfg(target_os = "linux")]
-                enlarge(&pipe);
+                enlarge_pipe(&pipe);
                 pipe
             }
             // The path of a terminal may lead to another one.
@@ -127,6 +119,14 @@ impl AsyncWrite for DirectOutput {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
+    }
+}
+
+/// Gives a pipe more room. Where it gets none, the rest of a long answer waits until the peer has read the first part.
+#[cfg(target_os = "linux")]
+fn enlarge_pipe(pipe: &OwnedFd) {
+    if rustix::pipe::fcntl_getpipe_size(pipe).is_ok_and(|size| size < PIPE_BYTES) {
+        let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BYTES);
     }
 }
 

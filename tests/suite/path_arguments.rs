@@ -174,7 +174,8 @@ tools:
             }
         });
         let _running = StopOnDrop(&stop);
-        for _ in 0..40 {
+        // On a busy machine few calls meet the folder itself.
+        for round in 1.. {
             let calls: Vec<i64> = (0..16).map(|_| client.start_call("pwd", json!({ "dir": "d" }))).collect();
             for id in calls {
                 let result = client.wait_for_answer(id)["result"].clone();
@@ -182,9 +183,12 @@ tools:
                 assert!(!words.contains("outside\n"), "{words}");
                 if result["isError"] == true { refused += 1 } else { ran += 1 }
             }
+            if round >= 40 && ran > 0 && refused > 0 {
+                break;
+            }
+            assert!(round < 1000, "{ran} ran, {refused} were refused");
         }
     });
-    assert!(ran > 0 && refused > 0, "{ran} ran, {refused} were refused");
 }
 
 #[test]

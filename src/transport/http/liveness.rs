@@ -32,7 +32,7 @@ impl Liveness {
     }
 }
 
-/// Whether an id is that of a ping, whose answer the handler must not see.
+/// Whether an id is that of a ping. Nobody waits for its answer, which shows that the client lives, as any message does.
 pub(super) fn is_ping(id: &RequestId) -> bool {
     matches!(id, RequestId::String(id) if id.starts_with(PING_ID_PREFIX))
 }

@@ -66,7 +66,7 @@ pub(super) async fn handle_post(
     });
     let Some(message) = read? else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
     let guard = match message.request() {
-        Some(request) => http_server.admit(&sender, AdmittedKind::of(&request.request), 1, Some(&request.id))?,
+        Some(request) => http_server.admit(&sender, AdmittedKind::of(&request.message), 1, Some(&request.id))?,
         None => None,
     };
     let post = Post { http_server, headers: &parts.headers, version, accepted, sender, guard };
@@ -125,7 +125,7 @@ fn read_message(
     }
     let parsed = envelope.parse(reservation, bytes.len() as u64, sender);
     let message = parsed.map_err(RefusedRequest::bad_message)?;
-    if let Some(Incoming::Request(IncomingRequest { id, request, .. })) = &message
+    if let Some(Incoming::Request(IncomingRequest { id, message: request, .. })) = &message
         && let ClientRequest::CustomRequest(custom) = &**request
         && is_malformed(custom)
         && let Some(complaint) = params_error(&custom.method, custom.params.as_ref())
@@ -157,7 +157,7 @@ pub(super) struct Post<'a> {
     /// The version that they name.
     pub(super) version: Option<&'a str>,
     pub(super) accepted: Accepted,
-    pub(super) sender: Sender,
+    sender: Sender,
     /// Counts it until it is answered.
     pub(super) guard: Option<Arc<AdmissionGuard>>,
 }
@@ -165,9 +165,9 @@ pub(super) struct Post<'a> {
 impl Post<'_> {
     /// The answer to a request whose sender lacks scopes for it: it says which are needed (RFC 6750, 3.1).
     fn refuse_missing_scopes(&self, message: &Incoming) -> Option<Response> {
-        let IncomingRequest { id, request, reservation, .. } = message.request()?;
+        let IncomingRequest { id, message, reservation, .. } = message.request()?;
         let shared_server = &self.http_server.shared_server;
-        let refusal = shared_server.check_scopes(request, self.sender.access(), reservation).err()?;
+        let refusal = shared_server.check_scopes(message, self.sender.access(), reservation).err()?;
         let (catalog, authentication) = (shared_server.catalog(), &self.http_server.authentication);
         let denial = authentication.scope_denial(refusal.required_scopes(), self.sender.access(), &catalog);
         let error = OutgoingMessage::error(Some(id.clone()), &refusal_error(refusal));
@@ -190,7 +190,7 @@ impl Post<'_> {
                 false => Ok(text_response(StatusCode::ACCEPTED, "")),
             };
         };
-        match *request.request {
+        match *request.message {
             ClientRequest::InitializeRequest(_) if keeps_sessions => self.begin_session(request).await,
             ClientRequest::DiscoverRequest(_) => Ok(single_request::answer(self, request).await),
             _ if keeps_sessions => Err(RefusedRequest::text(StatusCode::BAD_REQUEST, SESSION_REQUIRED)),
@@ -201,7 +201,7 @@ impl Post<'_> {
     /// Compares the version in the head with that of the message. Returns whether it is one with sessions.
     fn has_session_version(&self, message: &Incoming) -> Result<bool, RefusedRequest> {
         let header = self.version;
-        let request = message.request().map(|request| (&request.id, &*request.request));
+        let request = message.request().map(|request| (&request.id, &*request.message));
         let stated = request.and_then(|(_, request)| stated_version(request.get_meta()));
         if stated.is_none() {
             check_known_version(header)?;
@@ -231,7 +231,7 @@ impl Post<'_> {
             Incoming::Request(request) => {
                 let shared_server = &self.http_server.shared_server;
                 let schema = |name: &str| shared_server.header_schema(name, self.sender.access());
-                standard_headers::check_request(self.headers, &request.request, schema)
+                standard_headers::check_request(self.headers, &request.message, schema)
                     .map_err(|mismatch| header_mismatch(Some(request.id.clone()), mismatch))?;
                 Ok(single_request::answer(self, request).await)
             }

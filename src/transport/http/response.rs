@@ -104,6 +104,7 @@ impl RefusedRequest {
     }
 }
 
+/// Of what has no id. A request has `store_is_away` with its own.
 impl From<StoreError> for RefusedRequest {
     fn from(StoreError: StoreError) -> RefusedRequest {
         RefusedRequest::store_is_away(None)

@@ -197,7 +197,7 @@ impl HttpSession {
     /// stream with the answers, where they have one of their own.
     ///
     /// # Errors
-    /// The request cannot be taken, as its id is in use.
+    /// The request cannot be taken: its id is in use, or there are too many.
     pub(super) fn receive(
         self: &Arc<HttpSession>,
         payload: ReceivedPayload,
@@ -210,9 +210,10 @@ impl HttpSession {
             ReceivedPayload::Message(message) => state.peer_state.receive(message, &mut outcome)?,
             ReceivedPayload::Batch(list) => state.peer_state.receive_batch(list, self.version(), &mut outcome)?,
         }
-        let requests: Vec<_> = outcome.messages.iter().filter_map(Incoming::request).collect();
+        let requests = outcome.messages.iter().filter_map(Incoming::request);
+        let requests: Vec<RequestId> = requests.map(|request| request.id.clone()).collect();
         let reader = if (!requests.is_empty() || outcome.batch.is_some()) && !state.streams.is_single() {
-            state.streams.open(&requests, outcome.batch).open_reader(None)
+            state.streams.open(requests, outcome.batch).open_reader(None)
         } else {
             None
         };
@@ -323,13 +324,13 @@ impl HttpSessionState {
 
 /// Whether a message begins the session, which is not yet in use with it.
 fn is_initialize(message: &Incoming) -> bool {
-    message.request().is_some_and(|asked| asked.request.method() == "initialize")
+    message.request().is_some_and(|asked| asked.message.method() == "initialize")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::RequestSender;
+    use crate::server::{RequestSender, SessionMessage};
     use crate::{
         server::testing::{TEST_MANIFEST, shared_server},
         transport::http::streams::MAX_FINISHED_STREAMS,
@@ -343,13 +344,17 @@ mod tests {
 
     /// A session that has begun.
     fn begun(is_single_stream: bool) -> Arc<HttpSession> {
+        begun_as(is_single_stream, None)
+    }
+
+    fn begun_as(is_single_stream: bool, shared: Option<SharedSession>) -> Arc<HttpSession> {
         let session = HttpSession::new(
             &shared_server(TEST_MANIFEST),
             SessionId::from("s"),
             is_single_stream,
             &Sender::default(),
             CancellationToken::new(),
-            None,
+            shared,
         );
         let client = json!({ "name": "t", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
@@ -445,6 +450,17 @@ mod tests {
         assert!(!session.is_answered());
         session.end();
         assert!(session.is_answered() && stream.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn client_lives_whose_pong_reaches_another_replica() {
+        let [here, elsewhere] = [(); 2].map(|()| begun_as(false, Some(SharedSession { lifetime: Duration::MAX })));
+        let _stream = here.listen().unwrap();
+        assert!(here.ping() && elsewhere.ping());
+        let pong = RequestId::String("folio-ping-1".into());
+        assert!(elsewhere.is_asked_elsewhere(&pong) && !here.is_asked_elsewhere(&pong));
+        here.take(SessionMessage::Received(json!({ "jsonrpc": "2.0", "id": pong, "result": {} }).to_string()));
+        assert!(here.ping() && !here.ping(), "it was silent after the second");
     }
 
     #[tokio::test]

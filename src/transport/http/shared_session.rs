@@ -76,6 +76,7 @@ impl HttpSession {
         let mut outcome = ReceiveOutcome::default();
         let mut state = self.state();
         state.is_initialized = true;
+        state.liveness.record_message();
         let received = state.peer_state.receive(message, &mut outcome);
         state.streams.push_batches(outcome.finished_batches);
         outcome.cancelled.iter().for_each(|id| state.streams.release_request(id));
@@ -104,8 +105,9 @@ impl HttpSession {
 
     /// Whether another replica may have asked what this id answers.
     pub(super) fn is_asked_elsewhere(&self, id: &RequestId) -> bool {
-        let is_own = || is_ping(id) || self.handler.peer().has_asked(id);
-        self.shared.is_some() && !is_own()
+        // Who pings is the replica on whose stream that goes out.
+        let has_pinged = || is_ping(id) && self.state().streams.standalone().has_reader();
+        self.shared.is_some() && !has_pinged() && !self.handler.peer().has_asked(id)
     }
 
     /// Hands the answer to a question to the replica that asked it.

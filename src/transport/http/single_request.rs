@@ -24,7 +24,7 @@ const MAX_UNREAD_MESSAGES: usize = 64;
 
 /// Answers a request by itself. It is cancelled when its client is gone.
 pub(super) async fn answer(post: Post<'_>, incoming: IncomingRequest) -> Response {
-    let (request, cancel) = (&*incoming.request, incoming.cancel.clone());
+    let (request, cancel) = (&*incoming.message, incoming.cancel.clone());
     let assumed = post.assumed_session(request);
     let is_complete = assumed.is_some() || missing_meta(request).is_empty();
     let (sender, mut messages) = mpsc::channel(MAX_UNREAD_MESSAGES);

@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use rmcp::model::{ClientRequest, JsonObject};
 use serde_json::Value;
 
-use crate::server::subject;
+use crate::server::request_subject;
 
 /// Refuses headers that lack, are doubled, or say something else than the message. `tool_schema` is the input schema of a
 /// tool with arguments that have headers.
@@ -54,7 +54,7 @@ fn name_of(request: &ClientRequest) -> Option<&str> {
     };
     match request {
         ClientRequest::CustomRequest(custom) => custom.params.as_ref()?.get(key)?.as_str(),
-        _ => subject(request).map(|(_, name)| name),
+        _ => request_subject(request).map(|(_, name)| name),
     }
 }
 

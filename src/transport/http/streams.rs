@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     budget::Caller,
-    server::{IncomingRequest, OutgoingKind, OutgoingMessage},
+    server::{OutgoingKind, OutgoingMessage},
     transport::batch::FinishedBatch,
 };
 
@@ -90,16 +90,16 @@ impl SessionStreams {
     }
 
     /// Opens a stream for the answers to these requests, which may be those of a batch, and all that belongs to them.
-    pub(super) fn open(&mut self, requests: &[&IncomingRequest], batch: Option<u64>) -> Arc<EventChannel> {
+    pub(super) fn open(&mut self, requests: Vec<RequestId>, batch: Option<u64>) -> Arc<EventChannel> {
         self.last_number += 1;
         let number = self.last_number;
-        let ids = requests.iter().map(|request| request.id.clone());
-        let name = stream_name(self.keeper.as_ref(), number, ids.collect());
         let (session_end, caller) = (self.standalone.session_end().clone(), self.caller.clone());
+        let pending_count = requests.len();
+        self.stream_of_request.extend(requests.iter().map(|id| (id.clone(), number)));
+        let name = stream_name(self.keeper.as_ref(), number, requests);
         let channel = EventChannel::new(&name, self.keeper.clone(), session_end, caller);
-        self.stream_of_request.extend(requests.iter().map(|request| (request.id.clone(), number)));
         self.stream_of_batch.extend(batch.map(|batch| (batch, number)));
-        self.opened.insert(number, RequestStream { channel: channel.clone(), pending_count: requests.len() });
+        self.opened.insert(number, RequestStream { channel: channel.clone(), pending_count });
         channel
     }
 
@@ -108,7 +108,7 @@ impl SessionStreams {
         if number == 0 { Some(&self.standalone) } else { self.opened.get(&number).map(|opened| &opened.channel) }
     }
 
-    /// Where a message goes: down the stream of the request that it belongs to, unless that has ended.
+    /// Where a message goes: down the stream of the request that it belongs to, unless that is answered or cancelled.
     pub(super) fn route(&self, message: &OutgoingMessage) -> Arc<EventChannel> {
         let request = match &message.kind {
             OutgoingKind::Answer { id, .. } => id.as_ref(),
@@ -144,7 +144,7 @@ impl SessionStreams {
     }
 
     /// Ends a stream. What it has is kept for a while.
-    pub(super) fn finish(&mut self, number: u64) {
+    fn finish(&mut self, number: u64) {
         let Some(opened) = self.opened.get_mut(&number).filter(|_| !self.finished.contains(&number)) else { return };
         opened.channel.finish();
         self.finished.push_back(number);
