@@ -1,5 +1,6 @@
 //! Batches of 2025-03-26.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -291,6 +292,28 @@ fn batch_that_cancels_its_own_request_is_answered() {
         let ping = client.send("ping", Value::Null);
         assert_eq!(client.wait_for_answer(ping)["result"], json!({}));
     }
+}
+
+/// Over HTTP, where each has a stream of its own.
+#[test]
+fn batch_may_cancel_a_request_and_use_its_id() {
+    let folder = TestFolder::with_manifest(SLOW);
+    let server = folder.http();
+    let client = server.session("2025-03-26");
+    let marker = format!("folio-suite-batch-id-{}", std::process::id());
+    let params = json!({ "name": "wait", "arguments": { "marker": marker } });
+    let call = json!({ "jsonrpc": "2.0", "id": 101, "method": "tools/call", "params": params });
+    let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 101 } });
+    thread::scope(|scope| {
+        let first = scope.spawn(|| post(&client, &call.to_string()));
+        wait_until("the child", || !processes_with_argument(&marker).is_empty());
+        let answers = send(&client, &json!([cancel, request(101, "ping"), request(102, "ping")]).to_string());
+        assert_eq!(answers, json!([101, 102].map(|id| json!({ "jsonrpc": "2.0", "id": id, "result": {} }))));
+        let first = first.join().unwrap();
+        assert_eq!(first.status, 200, "its stream ends");
+        let told = first.text();
+        assert!(!told.contains("result"), "{told}");
+    });
 }
 
 #[test]

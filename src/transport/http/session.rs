@@ -25,7 +25,7 @@ use crate::{
     },
     spec_version::SpecVersion,
     transport::{
-        batch::AnswerRoute,
+        batch::{AnswerRoute, FinishedBatch},
         message::{Incoming, MessageError},
         peer_state::{PeerState, ReceiveOutcome, ReceivedPayload},
     },
@@ -210,15 +210,20 @@ impl HttpSession {
             ReceivedPayload::Message(message) => state.peer_state.receive(message, &mut outcome)?,
             ReceivedPayload::Batch(list) => state.peer_state.receive_batch(list, self.version(), &mut outcome)?,
         }
+        let is_own = |finished: &FinishedBatch| Some(finished.batch) == outcome.batch;
+        let (own_batch, other_batches) = outcome.finished_batches.into_iter().partition(is_own);
+        state.streams.push_batches(other_batches);
+        // Before others may have their ids.
+        outcome.cancelled.iter().for_each(|id| state.streams.release_request(id));
         let requests = outcome.messages.iter().filter_map(Incoming::request);
+        let requests = requests.filter(|request| !request.cancel.is_cancelled());
         let requests: Vec<RequestId> = requests.map(|request| request.id.clone()).collect();
         let reader = if (!requests.is_empty() || outcome.batch.is_some()) && !state.streams.is_single() {
             state.streams.open(requests, outcome.batch).open_reader(None)
         } else {
             None
         };
-        state.streams.push_batches(outcome.finished_batches);
-        outcome.cancelled.iter().for_each(|id| state.streams.release_request(id));
+        state.streams.push_batches(own_batch);
         state.is_initialized |= outcome.messages.iter().any(|message| !is_initialize(message));
         drop(state);
         for message in outcome.messages {
@@ -273,7 +278,11 @@ impl HttpSession {
         let answered = answer.answered_request().cloned();
         let channel = state.streams.route(&answer);
         match state.peer_state.route_answer(answer, &reservation) {
-            AnswerRoute::Single(answer) => channel.push(EventPayload::Message(answer), vec![reservation]),
+            AnswerRoute::Single(answer) => {
+                if let Some(channel) = channel {
+                    channel.push(EventPayload::Message(answer), vec![reservation]);
+                }
+            }
             AnswerRoute::BatchFinished(batch) => state.streams.push_batches(vec![batch]),
             AnswerRoute::Queued => {}
             AnswerRoute::Dropped => return,
@@ -296,11 +305,11 @@ impl Drop for HttpSession {
 struct SessionSink(Weak<HttpSession>);
 
 impl MessageSink for SessionSink {
-    /// A notification for a reader that has much to read waits.
+    /// A notification for a reader that has much to read waits. What comes too late for its request is dropped.
     fn send(&self, message: OutgoingMessage) -> Option<BoxFuture<'static, ()>> {
         let session = self.0.upgrade()?;
         let reservations = vec![Arc::new(session.caller.reserve(message.bytes()))];
-        let channel = session.state().streams.route(&message);
+        let channel = session.state().streams.route(&message)?;
         let waits = !matches!(message.kind, OutgoingKind::Question { .. }) && channel.is_full();
         let payload = EventPayload::Message(message);
         if waits {
@@ -428,7 +437,8 @@ mod tests {
             for message in [progress(7), question(1), cancelled(1, 7), progress(6), log("x"), cancelled(2, 6)] {
                 assert!(send(&session, message).is_none());
             }
-            let rest = ["notifications/progress", "notifications/message", "notifications/cancelled"];
+            // Progress of a request that is over is nobody's.
+            let rest = ["notifications/message", "notifications/cancelled"];
             if own {
                 let of_request = ["notifications/progress", "roots/list", "notifications/cancelled"];
                 assert_eq!(read(&mut stream.unwrap()), of_request);

@@ -45,6 +45,7 @@ struct RequestStream {
     channel: Arc<EventChannel>,
     /// How many answers are still to come.
     pending_count: usize,
+    requests: Vec<RequestId>,
 }
 
 fn stream_name(keeper: Option<&EventKeeper>, number: u64, requests: Vec<RequestId>) -> StreamName {
@@ -94,12 +95,12 @@ impl SessionStreams {
         self.last_number += 1;
         let number = self.last_number;
         let (session_end, caller) = (self.standalone.session_end().clone(), self.caller.clone());
-        let pending_count = requests.len();
         self.stream_of_request.extend(requests.iter().map(|id| (id.clone(), number)));
-        let name = stream_name(self.keeper.as_ref(), number, requests);
+        let name = stream_name(self.keeper.as_ref(), number, requests.clone());
         let channel = EventChannel::new(&name, self.keeper.clone(), session_end, caller);
         self.stream_of_batch.extend(batch.map(|batch| (batch, number)));
-        self.opened.insert(number, RequestStream { channel: channel.clone(), pending_count });
+        let (channel_of_stream, pending_count) = (channel.clone(), requests.len());
+        self.opened.insert(number, RequestStream { channel: channel_of_stream, pending_count, requests });
         channel
     }
 
@@ -108,8 +109,9 @@ impl SessionStreams {
         if number == 0 { Some(&self.standalone) } else { self.opened.get(&number).map(|opened| &opened.channel) }
     }
 
-    /// Where a message goes: down the stream of the request that it belongs to, unless that is answered or cancelled.
-    pub(super) fn route(&self, message: &OutgoingMessage) -> Arc<EventChannel> {
+    /// Where a message goes: down the stream of the request that it belongs to, while that is open. `None` for a question
+    /// or progress of a request that is over.
+    pub(super) fn route(&self, message: &OutgoingMessage) -> Option<Arc<EventChannel>> {
         let request = match &message.kind {
             OutgoingKind::Answer { id, .. } => id.as_ref(),
             OutgoingKind::Question { origin, .. }
@@ -118,7 +120,11 @@ impl SessionStreams {
             OutgoingKind::Change { .. } => None,
         };
         let number = request.and_then(|id| self.stream_of_request.get(id));
-        number.and_then(|number| self.get(*number)).unwrap_or(&self.standalone).clone()
+        let is_late = matches!(message.kind, OutgoingKind::Question { .. } | OutgoingKind::Progress { .. })
+            && request.is_some()
+            && !self.is_single_stream;
+        let channel = number.and_then(|number| self.get(*number));
+        channel.or_else(|| (!is_late).then_some(&self.standalone)).cloned()
     }
 
     /// Sends the answers of batches that are complete.
@@ -134,9 +140,9 @@ impl SessionStreams {
 
     /// Ends the stream of a request, unless others are answered there.
     pub(super) fn release_request(&mut self, id: &RequestId) {
-        let Some(number) = self.stream_of_request.remove(id) else { return };
+        let Some(number) = self.stream_of_request.get(id).copied() else { return };
         if let Some(opened) = self.opened.get_mut(&number) {
-            opened.pending_count -= 1;
+            opened.pending_count = opened.pending_count.saturating_sub(1);
             if opened.pending_count == 0 {
                 self.finish(number);
             }
@@ -147,6 +153,12 @@ impl SessionStreams {
     fn finish(&mut self, number: u64) {
         let Some(opened) = self.opened.get_mut(&number).filter(|_| !self.finished.contains(&number)) else { return };
         opened.channel.finish();
+        for id in std::mem::take(&mut opened.requests) {
+            // Another request may have its id by now.
+            if self.stream_of_request.get(&id) == Some(&number) {
+                self.stream_of_request.remove(&id);
+            }
+        }
         self.finished.push_back(number);
         self.remove_expired();
     }
