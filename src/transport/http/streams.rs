@@ -99,8 +99,8 @@ impl SessionStreams {
         let name = stream_name(self.keeper.as_ref(), number, requests.clone());
         let channel = EventChannel::new(&name, self.keeper.clone(), session_end, caller);
         self.stream_of_batch.extend(batch.map(|batch| (batch, number)));
-        let (channel_of_stream, pending_count) = (channel.clone(), requests.len());
-        self.opened.insert(number, RequestStream { channel: channel_of_stream, pending_count, requests });
+        let stream = RequestStream { channel: channel.clone(), pending_count: requests.len(), requests };
+        self.opened.insert(number, stream);
         channel
     }
 
