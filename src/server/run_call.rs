@@ -108,7 +108,7 @@ impl ConnectionHandler {
                 let context = self.call_context(request, &request.cancel);
                 self.run(&request.cancel, call(arguments, CallContext { client, checkpoint, may_detach, ..context }))
             };
-            // Only where there is a client a call waits for it, or goes on as a task.
+            // Only a call with a client waits for it, or goes on as a task.
             let mut kept_arguments = None;
             let outcome = if let Some(client) = &client {
                 kept_arguments.clone_from(&arguments);

@@ -501,6 +501,6 @@ mod tests {
         }
         let kept = (1..=21).filter(|channel| session.resume(*channel, 0).is_some()).count();
         let state = session.state();
-        assert_eq!((kept, state.streams.pending_count()), (MAX_FINISHED_STREAMS, 0));
+        assert_eq!((kept, state.streams.open_request_count()), (MAX_FINISHED_STREAMS, 0));
     }
 }

@@ -43,9 +43,9 @@ pub(super) struct SessionStreams {
 /// The stream of a request, or of several.
 struct RequestStream {
     channel: Arc<EventChannel>,
-    /// How many answers are still to come.
-    pending_count: usize,
     requests: Vec<RequestId>,
+    /// Those whose answers are still to come.
+    pending: Vec<RequestId>,
 }
 
 fn stream_name(keeper: Option<&EventKeeper>, number: u64, requests: Vec<RequestId>) -> StreamName {
@@ -99,7 +99,7 @@ impl SessionStreams {
         let name = stream_name(self.keeper.as_ref(), number, requests.clone());
         let channel = EventChannel::new(&name, self.keeper.clone(), session_end, caller);
         self.stream_of_batch.extend(batch.map(|batch| (batch, number)));
-        let stream = RequestStream { channel: channel.clone(), pending_count: requests.len(), requests };
+        let stream = RequestStream { channel: channel.clone(), pending: requests.clone(), requests };
         self.opened.insert(number, stream);
         channel
     }
@@ -138,14 +138,15 @@ impl SessionStreams {
         }
     }
 
-    /// Ends the stream of a request, unless others are answered there.
+    /// Ends the stream of a request that is answered or cancelled, unless others are answered there.
     pub(super) fn release_request(&mut self, id: &RequestId) {
         let Some(number) = self.stream_of_request.get(id).copied() else { return };
-        if let Some(opened) = self.opened.get_mut(&number) {
-            opened.pending_count = opened.pending_count.saturating_sub(1);
-            if opened.pending_count == 0 {
-                self.finish(number);
-            }
+        let Some(opened) = self.opened.get_mut(&number) else { return };
+        // A later request with its id may be the one that is cancelled.
+        let Some(place) = opened.pending.iter().position(|pending| pending == id) else { return };
+        opened.pending.swap_remove(place);
+        if opened.pending.is_empty() {
+            self.finish(number);
         }
     }
 
@@ -180,9 +181,26 @@ impl SessionStreams {
         channels.chain([&self.standalone]).map(|channel| channel.unread_answers()).sum()
     }
 
-    /// How many requests there are whose answers are still to come.
+    /// How many requests there are whose streams are open.
     #[cfg(test)]
-    pub(super) fn pending_count(&self) -> usize {
+    pub(super) fn open_request_count(&self) -> usize {
         self.stream_of_request.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn request_that_is_released_twice_ends_no_stream_of_another() {
+        let mut streams = SessionStreams::new(false, None, CancellationToken::new(), Arc::default());
+        let [first, second] = [1, 2].map(RequestId::Number);
+        streams.open(vec![first.clone(), second.clone()], None);
+        streams.release_request(&first);
+        streams.release_request(&first);
+        assert_eq!(streams.open_request_count(), 2, "the second is to be answered there");
+        streams.release_request(&second);
+        assert_eq!(streams.open_request_count(), 0);
     }
 }
