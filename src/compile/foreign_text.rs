@@ -36,8 +36,7 @@ use ShellVariableContext::{ArgvElement, ListedText, NoTemplate, PromptText, Valu
 impl ShellVariableContext {
     /// Whether a text has a sign with which one of the forms begins that are looked for.
     pub(super) fn may_find(self, text: &str) -> bool {
-        let mut forms = FORMS.iter().filter(|form| form.contexts.contains(&self));
-        forms.any(|form| form.open.bytes().next().is_some_and(|sign| text.as_bytes().contains(&sign)))
+        FORMS.iter().any(|form| form.contexts.contains(&self) && form.may_be_in(text))
     }
 
     /// The check for a kind of template.
@@ -129,6 +128,11 @@ const FORMS: &[Form] = &[
 ];
 
 impl Form {
+    /// Whether a text has the sign with which it begins: cheaper than to look for all of it.
+    fn may_be_in(&self, text: &str) -> bool {
+        self.open.bytes().next().is_some_and(|sign| memchr::memchr(sign, text.as_bytes()).is_some())
+    }
+
     /// Each place of a text that has this form, with its name.
     fn matches<'t>(&self, text: &'t str) -> impl Iterator<Item = (Range<usize>, &'t str)> {
         // What is escaped, and the braces of templates and of other forms.
@@ -204,7 +208,7 @@ impl Compiler<'_> {
         }
         let scanned = ScannedText { text, context, names_in_tags: OnceCell::new() };
         let is_foreign = self.load_context.report.is_foreign(text.location.file());
-        for form in FORMS.iter().filter(|form| form.contexts.contains(&context)) {
+        for form in FORMS.iter().filter(|form| form.contexts.contains(&context) && form.may_be_in(text)) {
             let may_be_code = form.contexts == PROMPTS;
             let kind = match form.name {
                 FormName::Shell => "shell variable ",

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::compile::keyword;
 use super::describe::{describe_type, known_format};
 use super::local_ref::{MAX_REFERENCE_STEPS, resolve_local_ref};
 
@@ -53,11 +54,11 @@ fn known_format_of(root: &Value, schema: &Value) -> Option<&'static str> {
 }
 
 /// The value of a keyword in a schema, else in its `$ref`, else in its `allOf`.
-pub(super) fn keyword_value<'v>(root: &'v Value, schema: &'v Value, keyword: &str) -> Option<&'v Value> {
+pub(super) fn keyword_value<'v>(root: &'v Value, schema: &'v Value, name: &str) -> Option<&'v Value> {
     let mut ahead = vec![schema];
     for _ in 0..MAX_REFERENCE_STEPS {
         let Some(schema) = ahead.pop()?.as_object() else { continue };
-        if let Some(value) = schema.get(keyword) {
+        if let Some(value) = keyword(schema, name) {
             return Some(value);
         }
         ahead.extend(all_of(schema).rev());
@@ -72,7 +73,7 @@ pub fn allowed_values<'v>(root: &'v Value, schema: &'v Value) -> Option<Vec<&'v 
 }
 
 fn all_of(schema: &Map<String, Value>) -> impl DoubleEndedIterator<Item = &Value> {
-    schema.get("allOf").and_then(Value::as_array).into_iter().flatten()
+    keyword(schema, "allOf").and_then(Value::as_array).into_iter().flatten()
 }
 
 struct ChoiceSearch<'v> {
@@ -85,18 +86,18 @@ impl<'v> ChoiceSearch<'v> {
         const BOOLEANS: [&Value; 2] = [&Value::Bool(true), &Value::Bool(false)];
         self.steps += 1;
         let schema = schema.as_object().filter(|_| self.steps < MAX_REFERENCE_STEPS)?;
-        if let Some(list) = schema.get("enum").and_then(Value::as_array) {
+        if let Some(list) = keyword(schema, "enum").and_then(Value::as_array) {
             return Some(list.iter().collect());
         }
-        if let Some(only) = schema.get("const") {
+        if let Some(only) = keyword(schema, "const") {
             return Some(vec![only]);
         }
-        if schema.get("type").is_some_and(|name| name == "boolean") {
+        if keyword(schema, "type").is_some_and(|name| name == "boolean") {
             return Some(BOOLEANS.to_vec());
         }
         let referenced = resolve_local_ref(self.root, schema).and_then(|schema| self.find(schema));
         let either = referenced.or_else(|| all_of(schema).find_map(|schema| self.find(schema)));
-        either.or_else(|| ["oneOf", "anyOf"].iter().find_map(|key| self.find_in_all(schema.get(*key)?.as_array()?)))
+        either.or_else(|| ["oneOf", "anyOf"].iter().find_map(|key| self.find_in_all(keyword(schema, key)?.as_array()?)))
     }
 
     /// The values of all branches, where each lists them.

@@ -192,24 +192,29 @@ impl Document {
         }
     }
 
-    fn digest(&self, id: NodeId, digest: &mut Digest) {
+    /// Writes what a value says, whatever its layout. Different values are written differently.
+    fn write_canonical(&self, id: NodeId, bytes: &mut Vec<u8>) {
+        let write_text = |bytes: &mut Vec<u8>, text: &str| {
+            bytes.extend_from_slice(&(text.len() as u64).to_be_bytes());
+            bytes.extend_from_slice(text.as_bytes());
+        };
         match self.node(id).map(|node| &node.kind) {
-            None => digest.update(b"none"),
+            None => bytes.push(b'n'),
             Some(NodeKind::Scalar(scalar)) => {
-                digest.update(if scalar.value.is_string() { b"text" } else { b"plain" });
-                digest.update(scalar.text().as_bytes());
+                bytes.push(if scalar.value.is_string() { b't' } else { b'p' });
+                write_text(bytes, scalar.text());
             }
             Some(NodeKind::List(items)) => {
-                digest.update(b"list");
-                digest.update(&(items.len() as u64).to_be_bytes());
-                items.iter().for_each(|item| self.digest(*item, digest));
+                bytes.push(b'l');
+                bytes.extend_from_slice(&(items.len() as u64).to_be_bytes());
+                items.iter().for_each(|item| self.write_canonical(*item, bytes));
             }
             Some(NodeKind::Map(entries)) => {
-                digest.update(b"map");
-                digest.update(&(entries.len() as u64).to_be_bytes());
+                bytes.push(b'm');
+                bytes.extend_from_slice(&(entries.len() as u64).to_be_bytes());
                 for entry in entries {
-                    digest.update(self.key_text(entry.key).as_bytes());
-                    self.digest(entry.value, digest);
+                    write_text(bytes, self.key_text(entry.key));
+                    self.write_canonical(entry.value, bytes);
                 }
             }
         }
@@ -386,7 +391,10 @@ impl Documents {
     /// Adds the value at a location to a digest; its layout does not count.
     pub fn digest(&self, at: Location, digest: &mut Digest) {
         if let Some(document) = self.get(at.file) {
-            document.digest(NodeId(at.node), digest);
+            // Hashed at once: the hash of many short parts costs more than the copy.
+            let mut bytes = Vec::new();
+            document.write_canonical(NodeId(at.node), &mut bytes);
+            digest.update(&bytes);
         }
     }
 

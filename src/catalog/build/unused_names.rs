@@ -4,7 +4,9 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+
+use regex::Regex;
 
 use crate::action::Run;
 use crate::compile::LoadContext;
@@ -224,9 +226,9 @@ fn entries(file: &EntryFile, shared: &SharedTexts<'_>, unused: &mut Vec<UnusedNa
 }
 
 /// What may use every argument.
-const MAY_USE_ANY_ARGUMENT: &[&str] = &[
-    "script:", "tool:", "prompt:", "file:", "x-mcp-header", "arguments}}", "arguments }}", "each arguments", "@root}}",
-];
+static MAY_USE_ANY_ARGUMENT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?:script|tool|prompt|file):|x-mcp-header|arguments ?\}\}|each arguments|@root\}\}").ok()
+});
 
 impl EntryText<'_> {
     fn arguments(&self, arguments: &Arguments, unused: &mut Vec<UnusedName>) {
@@ -242,7 +244,7 @@ impl EntryText<'_> {
                 .filter(|at| !declared.iter().any(|range| range.contains(at)) && is_use(self.text, *at, name));
             if uses.next().is_none() && !self.is_in_partials(name) && !self.is_in_completions(arguments, name) {
                 // What is rare is looked for last.
-                if MAY_USE_ANY_ARGUMENT.iter().any(|part| self.text.contains(part)) {
+                if MAY_USE_ANY_ARGUMENT.as_ref().is_none_or(|uses| uses.is_match(self.text)) {
                     return;
                 }
                 let (span, kind) = (name.location.span(), NameKind::Argument);

@@ -64,12 +64,9 @@ pub(in crate::catalog) const LISTED_TEXTS: &[&str] = &["title", "description"];
 
 /// Renders those keys of each argument.
 pub(in crate::catalog) fn render_texts(schema: &mut Value, arguments: &Arguments, compiler: &mut Compiler<'_>) {
+    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
     for (name, argument) in arguments {
-        let Some(property) =
-            schema.pointer_mut(&crate::yaml::pointer::join("/properties", name)).and_then(Value::as_object_mut)
-        else {
-            continue;
-        };
+        let Some(property) = properties.get_mut(name.as_str()).and_then(Value::as_object_mut) else { continue };
         for key in LISTED_TEXTS {
             let Some(Value::String(text)) = property.get_mut(*key) else { continue };
             if let Some(rendered) = listed_text(Some(text), argument.location, key, compiler) {

@@ -18,8 +18,10 @@ impl Corrector<'_> {
     /// Warns of texts that end before a `#` with a word, in a whole document.
     pub(super) fn texts_cut_by_comment(&mut self, root: NodeId) {
         let has_sign = self.report.sources.get(self.document.file()).is_some_and(|source| {
-            let is_text = |at: usize| source.text().get(at + 2..).is_some_and(begins_text);
-            source.text().match_indices(" #").any(|(at, _)| is_text(at))
+            let text = source.text();
+            let begins_comment = |at: usize| text.get(..at).is_some_and(|before| before.ends_with(' '));
+            let mut signs = text.match_indices('#').filter(|(at, _)| begins_comment(*at));
+            signs.any(|(at, _)| text.get(at + 1..).is_some_and(begins_text))
         });
         if has_sign {
             self.cut_texts_of(root, 0);
