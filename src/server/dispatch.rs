@@ -16,7 +16,8 @@ use crate::spec_version::SpecVersion;
 use super::{
     ConnectionHandler,
     capability::CapabilityKind,
-    completion, error,
+    completion,
+    error::{self, InvalidParams},
     list_pages::{self, List},
     log_level,
     method::Method,
@@ -27,7 +28,7 @@ use super::{
     request::{IncomingRequest, McpRequest, RequestSender, request_redactor},
     resources, session, skills,
     snapshot::ResultNotes,
-    subscription, tasks, tools, untyped_request, version_keys,
+    subscription, tasks, tools, version_keys,
 };
 
 /// The `_meta` key of the log level of a request of 2026-07-28.
@@ -208,7 +209,10 @@ impl ConnectionHandler {
                 Box::pin(tasks::cancel(self, message.params, request).map_ok(acknowledged))
             }
             R::CustomRequest(message) => {
-                return Err(untyped_request::explain(&message.method, message.params.as_ref()));
+                return Err(match message.extensions.get::<InvalidParams>() {
+                    Some(InvalidParams(complaint)) => ErrorData::invalid_params(complaint.clone(), None),
+                    None => error::unknown_method(&message.method),
+                });
             }
             other => return Err(error::unknown_method(other.method())),
         };

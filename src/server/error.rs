@@ -90,6 +90,11 @@ pub(crate) fn needs_session(method: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
+/// What is wrong with the params of a request, in words for its sender. It is in the extensions of a custom request, where
+/// those of no method are too, so that the same checks come first on every transport.
+#[derive(Debug, Clone)]
+pub(crate) struct InvalidParams(pub(crate) String);
+
 pub(crate) fn unknown_method(method: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{}`", truncate(method, 64)), None)
 }

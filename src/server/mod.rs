@@ -44,7 +44,6 @@ mod tasks;
 pub(crate) mod testing;
 mod tool_search;
 mod tools;
-mod untyped_request;
 
 use std::{
     sync::{Arc, OnceLock},
@@ -55,7 +54,7 @@ use futures_util::future::BoxFuture;
 use rmcp::model::ErrorData;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub(crate) use error::refusal_error;
+pub(crate) use error::{InvalidParams, refusal_error};
 pub(crate) use method::{Method, request_subject};
 pub(crate) use outgoing::{OutgoingKind, OutgoingMessage};
 pub(crate) use peer::{MessageSink, Peer};
@@ -67,7 +66,6 @@ pub(crate) use session_record::{
 pub(crate) use shared_server::ConnectionKind;
 pub use shared_server::{ServeOptions, SharedServer};
 pub(crate) use subscription::{announce_everything, start_change_notifications};
-pub(crate) use untyped_request::params_error;
 
 use crate::action::CallContext;
 use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};

@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::Reservation;
 use crate::redact::Redactors;
-use crate::server::{IncomingRequest, Method, OutgoingMessage, RequestSender};
+use crate::server::{IncomingRequest, InvalidParams, Method, OutgoingMessage, RequestSender};
 
 use super::length_limits::{MAX_INITIALIZE_BYTES, MAX_LABEL_BYTES, check_request, too_long_message};
-use super::request_params::{params_object, parse_typed_request};
+use super::request_params::{is_empty_list, params_object, parse_typed_request};
 
 /// A message from a client.
 #[derive(Debug)]
@@ -228,6 +228,8 @@ impl Envelope<'_> {
             }
             MessageKind::Answer { id, result, error } => {
                 let invalid = "invalid response, expected `result` or `error`";
+                let is_empty = |result: &&str| *result == "null" || is_empty_list(result);
+                let result = result.map(|result| if is_empty(&result) { "{}" } else { result });
                 let answer = match (result, error) {
                     (Some(result), _) if id.is_some() => serde_json::from_str(result).map(Ok),
                     (_, Some(error)) => serde_json::from_str(error).map(Err),
@@ -254,25 +256,17 @@ fn parse_request(method: &str, params: Option<&str>) -> Result<ClientRequest, St
     if has_small_params && params.is_some_and(|params| params.len() > MAX_INITIALIZE_BYTES) {
         return Err(too_long_message("params", MAX_INITIALIZE_BYTES));
     }
-    match parse_typed_request(method, params) {
+    let invalid = match parse_typed_request(method, params) {
         Ok(Some(request)) => return check_request(&request).map(|()| request),
-        Ok(None) => {}
-        // A value cannot show that a member occurs twice; of the rest the handler says what it is.
-        Err(error) => {
-            let complaint = error.to_string();
-            if let Some((duplicate, _)) = complaint.split_once(" at line ")
-                && duplicate.starts_with("duplicate field")
-            {
-                return Err(format!("invalid params: {duplicate}"));
-            }
-        }
-    }
+        Ok(None) => None,
+        Err(invalid) => Some(invalid),
+    };
     let params = params.map(serde_json::from_str::<Value>).transpose();
-    Ok(custom_request(method, params.map_err(|error| format!("invalid params: {error}"))?))
+    Ok(custom_request(method, params.map_err(|error| format!("invalid params: {error}"))?, invalid))
 }
 
-/// Invalid metadata stays in the params, for the handler to report.
-fn custom_request(method: &str, mut params: Option<Value>) -> ClientRequest {
+/// Invalid metadata stays in the params.
+fn custom_request(method: &str, mut params: Option<Value>, invalid: Option<InvalidParams>) -> ClientRequest {
     let meta = match params.as_mut().and_then(Value::as_object_mut) {
         Some(params) if params.get("_meta").is_some_and(Value::is_object) => params.shift_remove("_meta"),
         _ => None,
@@ -281,6 +275,7 @@ fn custom_request(method: &str, mut params: Option<Value>) -> ClientRequest {
     if let Some(Value::Object(meta)) = meta {
         request.extensions.insert(RequestMetaObject::from(meta));
     }
+    invalid.into_iter().for_each(|invalid| _ = request.extensions.insert(invalid));
     ClientRequest::CustomRequest(request)
 }
 
@@ -361,6 +356,13 @@ mod tests {
         requests
     }
 
+    /// What is wrong with the params of a request.
+    fn invalid_params(text: &str) -> String {
+        let Some(Incoming::Request(request)) = parse(text.as_bytes()).unwrap() else { panic!("{text}") };
+        let ClientRequest::CustomRequest(custom) = &*request.message else { panic!("{text}") };
+        custom.extensions.get::<InvalidParams>().unwrap().0.clone()
+    }
+
     #[test]
     fn duplicate_member_of_params_is_invalid_params() {
         for (method, params, member) in [
@@ -372,9 +374,7 @@ mod tests {
             ("logging/setLevel", r#""level":"info","level":"debug""#, "level"),
         ] {
             let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}}}}}"#);
-            let error = parse(text.as_bytes()).unwrap_err();
-            assert_eq!(error.code, ErrorCode::INVALID_PARAMS, "{text}");
-            assert_eq!(error.message, format!("invalid params: duplicate field `{member}`"));
+            assert_eq!(invalid_params(&text), format!("invalid params: duplicate field `{member}`"));
         }
     }
 

@@ -12,9 +12,9 @@ use crate::spec_version::SpecVersion;
 
 use super::{
     batch::{self, AnswerRoute, Batches, FinishedBatch},
+    lone_surrogates::replace_lone_surrogates,
     message::{self, Incoming, MessageError, MessageKind},
     message_size::message_size,
-    normalize::normalize,
     pending_requests::PendingRequests,
 };
 
@@ -67,7 +67,7 @@ impl ReceivedPayload {
 }
 
 fn parse_message(bytes: &[u8], caller: &Arc<Caller>, sender: &RequestSender) -> Result<Option<Incoming>, MessageError> {
-    let bytes = &*normalize(bytes);
+    let bytes = &*replace_lone_surrogates(bytes);
     let envelope = message::parse_envelope(bytes)?;
     let size = checked_size(bytes, caller.pool())
         .map_err(|message| MessageError::invalid_request(envelope.kind.request_id().cloned(), message))?;

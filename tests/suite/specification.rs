@@ -81,9 +81,9 @@ fn is_method(word: &str) -> bool {
     matches!(word, "ping" | "initialize") || parts.len() > 1 && parts.iter().all(named)
 }
 
-/// The methods that the server reads and explains, as they stand in the code.
+/// The methods that the server reads, as they stand in the code.
 fn methods() -> BTreeSet<String> {
-    let sources = ["src/server/untyped_request.rs", "src/transport/message.rs"].map(read);
+    let sources = ["src/transport/request_params.rs", "src/transport/message.rs"].map(read);
     let code = sources.iter().map(|text| text.split("#[cfg(test)]").next().unwrap());
     let methods: BTreeSet<String> =
         code.flat_map(|text| text.split('"')).filter(|word| is_method(word)).map(str::to_owned).collect();

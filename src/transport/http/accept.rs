@@ -9,7 +9,7 @@ use crate::server::{OutgoingKind, OutgoingMessage};
 
 use super::{
     event_channel::{EventPayload, EventReader},
-    response::{json_response, text_response},
+    response::{RefusedRequest, json_response, text_response},
     session::HttpSession,
 };
 
@@ -66,8 +66,8 @@ impl Accepted {
     }
 
     /// The error of a client that takes neither of these.
-    pub(super) fn refusal(types: &str) -> Response {
-        text_response(StatusCode::NOT_ACCEPTABLE, format!("not acceptable: the answer is {types}\n"))
+    pub(super) fn refusal(types: &str) -> RefusedRequest {
+        RefusedRequest::text(StatusCode::NOT_ACCEPTABLE, format!("not acceptable: the answer is {types}\n"))
     }
 
     /// The answer that a stream ends with, as JSON. What comes before it is not sent: questions get an error.

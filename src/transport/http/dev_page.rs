@@ -22,7 +22,7 @@ use crate::dev_page::{
 use super::authentication::Sender;
 use super::connection::HttpConnection;
 use super::post::read_admitted;
-use super::request_head::refuse_body_type;
+use super::request_head::check_body_type;
 use super::response::{RefusedRequest, build_response, json_response, method_not_allowed, text_response};
 use super::{event_stream::StreamKind, http_server::HttpServer};
 
@@ -69,17 +69,15 @@ impl DevPage {
     ) -> Result<Response, RefusedRequest> {
         let (parts, body) = request.into_parts();
         let Some(name) = parts.uri.path().strip_prefix(REQUEST_PATH).map(str::to_owned) else {
-            return Ok(match parts.method {
-                Method::GET => self.event_stream(http_server, &parts.headers),
-                _ => method_not_allowed("GET"),
-            });
+            return match parts.method {
+                Method::GET => Ok(self.event_stream(http_server, &parts.headers)),
+                _ => Err(method_not_allowed("GET").into()),
+            };
         };
         if parts.method != Method::POST {
-            return Ok(method_not_allowed("POST"));
+            return Err(method_not_allowed("POST").into());
         }
-        if let Some(refused) = refuse_body_type(&parts.headers) {
-            return Ok(refused);
-        }
+        check_body_type(&parts.headers)?;
         let (bytes, reservation) = read_admitted(body, connection, sender.account.caller()).await?;
         let requests = self.requests.clone();
         let answering = tokio::task::spawn_blocking(move || answer_page_request(&name, &bytes, &*requests));

@@ -33,7 +33,7 @@ use super::{
     health::answer_health_check,
     post,
     refusal::RequestHead,
-    request_head::{check_known_version, check_version_header, is_sessionless, protocol_version, refuse_body_type},
+    request_head::{check_body_type, check_known_version, check_version_header, is_sessionless, protocol_version},
     response::{RefusedRequest, add_cors_headers, denied_response, method_not_allowed, other_path, text_response},
     resumed_events,
     session::{HttpSession, SESSION_ID_HEADER},
@@ -246,19 +246,14 @@ async fn answer_request(
     if sse.is_none() && page.is_none() && path.trim_end_matches('/') != http_server.path.trim_end_matches('/') {
         return Err(other_path(&http_server.path, path));
     }
-    let sender = match http_server.identify(request.headers(), head.address, catalog).await {
-        Ok(sender) => {
-            let account = http_server.admission.account(sender.access(), head.address);
-            let traceparent = http_server.traceparent(request.headers());
-            let request_sender = RequestSender { address: Some(head.address), traceparent, ..sender.request_sender };
-            Sender { request_sender, account, ..sender }
-        }
-        Err(denial) => return Ok(http_server.authentication.denied_response(&denial, catalog)),
-    };
+    let refused = |denial| http_server.authentication.denied_response(&denial, catalog);
+    let sender = http_server.identify(request.headers(), head.address, catalog).await.map_err(refused)?;
+    let account = http_server.admission.account(sender.access(), head.address);
+    let traceparent = http_server.traceparent(request.headers());
+    let request_sender = RequestSender { address: Some(head.address), traceparent, ..sender.request_sender };
+    let sender = Sender { request_sender, account, ..sender };
     head.access = sender.access().clone();
-    if let Err(denial) = http_server.authentication.check_scopes(sender.access(), catalog) {
-        return Ok(http_server.authentication.denied_response(&denial, catalog));
-    }
+    http_server.authentication.check_scopes(sender.access(), catalog).map_err(refused)?;
     let sender = sender.with_secrets(request.headers(), catalog.http_settings())?;
     match (page, sse) {
         (Some(page), _) => page.answer(http_server, connection, request, &sender).await,
@@ -278,21 +273,22 @@ async fn handle_mcp(
     let accepted = Accepted::from_headers(&parts.headers);
     match parts.method {
         Method::POST if !accepted.json && !accepted.event_stream => {
-            Ok(Accepted::refusal("application/json or text/event-stream"))
+            Err(Accepted::refusal("application/json or text/event-stream"))
         }
-        Method::POST => match refuse_body_type(&parts.headers) {
-            Some(refused) => Ok(refused),
-            None => post::handle_post(http_server, connection, parts, body, accepted, sender).await,
-        },
-        Method::GET if !accepted.event_stream => Ok(Accepted::refusal("text/event-stream")),
+        Method::POST => {
+            check_body_type(&parts.headers)?;
+            post::handle_post(http_server, connection, parts, body, accepted, sender).await
+        }
+        Method::GET if !accepted.event_stream => Err(Accepted::refusal("text/event-stream")),
         Method::GET | Method::DELETE
             if is_sessionless(protocol_version(&parts.headers)) || http_server.session_home == SessionHome::None =>
         {
-            check_known_version(protocol_version(&parts.headers)).map(|()| method_not_allowed("POST"))
+            check_known_version(protocol_version(&parts.headers))?;
+            Err(method_not_allowed("POST").into())
         }
         Method::GET => open_stream(http_server, &parts.headers, &sender).await,
         Method::DELETE => end_session(http_server, &parts.headers, &sender).await,
-        _ => Ok(method_not_allowed("GET, POST, DELETE")),
+        _ => Err(method_not_allowed("GET, POST, DELETE").into()),
     }
 }
 

@@ -14,12 +14,12 @@ use serde_json::Value;
 use crate::{
     budget::{Caller, Reservation, block_if_large},
     diagnostic::{bytes_without_byte_order_mark, truncate},
-    server::{IncomingRequest, Method, OutgoingMessage, RequestSender, params_error, refusal_error, stated_version},
+    server::{IncomingRequest, InvalidParams, Method, OutgoingMessage, RequestSender, refusal_error, stated_version},
     spec_version::SpecVersion,
     transport::{
         batch,
+        lone_surrogates::replace_lone_surrogates,
         message::{self, Incoming, MessageError, MessageKind},
-        normalize::normalize,
         peer_state::{self, ReceivedPayload},
     },
 };
@@ -62,7 +62,7 @@ pub(super) async fn handle_post(
         return batch_response::respond_to_batch(http_server, &parts.headers, session, bytes, accepted, &sender).await;
     }
     let read = block_if_large(bytes.len() as u64, || {
-        read_message(&normalize(bytes), version, accepted, &reservation, &sender.request_sender)
+        read_message(&replace_lone_surrogates(bytes), version, accepted, &reservation, &sender.request_sender)
     });
     let Some(message) = read? else { return Ok(text_response(StatusCode::ACCEPTED, "")) };
     let guard = match message.request() {
@@ -70,9 +70,7 @@ pub(super) async fn handle_post(
         None => None,
     };
     let post = Post { http_server, headers: &parts.headers, version, accepted, sender, guard };
-    if let Some(refused) = post.refuse_missing_scopes(&message) {
-        return Ok(refused);
-    }
+    post.check_scopes(&message)?;
     let mut response = match (post.has_session_version(&message)?, session) {
         (false, _) => post.answer_sessionless(message).await?,
         (true, Some(session)) => post.answer_in_session(message, &session).await?,
@@ -128,9 +126,9 @@ fn read_message(
     if let Some(Incoming::Request(IncomingRequest { id, message: request, .. })) = &message
         && let ClientRequest::CustomRequest(custom) = &**request
         && is_malformed(custom)
-        && let Some(complaint) = params_error(&custom.method, custom.params.as_ref())
+        && let Some(InvalidParams(complaint)) = custom.extensions.get()
     {
-        return Err(RefusedRequest::bad_message(MessageError::invalid_params(id.clone(), complaint)));
+        return Err(RefusedRequest::bad_message(MessageError::invalid_params(id.clone(), complaint.clone())));
     }
     Ok(message)
 }
@@ -163,18 +161,19 @@ pub(super) struct Post<'a> {
 }
 
 impl Post<'_> {
-    /// The answer to a request whose sender lacks scopes for it: it says which are needed (RFC 6750, 3.1).
-    fn refuse_missing_scopes(&self, message: &Incoming) -> Option<Response> {
-        let IncomingRequest { id, message, reservation, .. } = message.request()?;
+    /// Refuses a request whose sender lacks scopes for it: the answer says which are needed (RFC 6750, 3.1).
+    fn check_scopes(&self, message: &Incoming) -> Result<(), RefusedRequest> {
+        let Some(IncomingRequest { id, message, reservation, .. }) = message.request() else { return Ok(()) };
         let shared_server = &self.http_server.shared_server;
-        let refusal = shared_server.check_scopes(message, self.sender.access(), reservation).err()?;
+        let checked = shared_server.check_scopes(message, self.sender.access(), reservation);
+        let Err(refusal) = checked else { return Ok(()) };
         let (catalog, authentication) = (shared_server.catalog(), &self.http_server.authentication);
         let denial = authentication.scope_denial(refusal.required_scopes(), self.sender.access(), &catalog);
         let error = OutgoingMessage::error(Some(id.clone()), &refusal_error(refusal));
         let mut response = json_response(denial.status(), error.redact(shared_server.redactors()).json);
         authentication.add_challenge(response.headers_mut(), &denial, &catalog);
         response.extensions_mut().insert(RefusalNote::of_denial(&denial));
-        Some(response)
+        Err(response.into())
     }
 
     /// Answers a message of a version with sessions that is in none.

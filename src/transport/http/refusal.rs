@@ -109,13 +109,7 @@ impl RequestHead {
 
     /// Tells that the request was refused, if a response says so.
     pub(super) fn tell_of_refusal(&self, response: &mut Response, shared_server: &SharedServer, catalog: &Catalog) {
-        let of_head = |status| {
-            let is_of_head =
-                [StatusCode::METHOD_NOT_ALLOWED, StatusCode::NOT_ACCEPTABLE, StatusCode::UNSUPPORTED_MEDIA_TYPE];
-            is_of_head.contains(&status).then(|| RefusalNote::of_status(status)).flatten()
-        };
-        let note = response.extensions_mut().remove::<RefusalNote>();
-        let Some(note) = note.or_else(|| of_head(response.status())) else { return };
+        let Some(note) = response.extensions_mut().remove::<RefusalNote>() else { return };
         let (status, reason) = (response.status(), note.reason.as_str());
         let session = self.session.as_ref().and_then(|id| id.to_str().ok());
         let session = session.map(|session| truncate(session, MAX_SHOWN_CHARS));

@@ -1,9 +1,6 @@
 //! Reads what the head of a request says of its body and its version.
 
-use axum::{
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
-    response::Response,
-};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use rmcp::model::ProtocolVersion;
 
 use super::response::{RefusedRequest, text_response};
@@ -11,7 +8,7 @@ use super::response::{RefusedRequest, text_response};
 const PROTOCOL_VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// Refuses a body that is not JSON as it stands.
-pub(super) fn refuse_body_type(headers: &HeaderMap) -> Option<Response> {
+pub(super) fn check_body_type(headers: &HeaderMap) -> Result<(), RefusedRequest> {
     let value = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let is_plain = |coding: &HeaderValue| {
         let coding = coding.as_bytes().trim_ascii();
@@ -21,12 +18,12 @@ pub(super) fn refuse_body_type(headers: &HeaderMap) -> Option<Response> {
         let words = "unsupported `Content-Encoding`; send the body as it is\n";
         let mut response = text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, words);
         response.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        return Some(response);
+        return Err(response.into());
     }
     let essence = value(header::CONTENT_TYPE).split(';').next().unwrap_or_default().trim();
     let is_json = essence.eq_ignore_ascii_case("application/json");
     let words = "unsupported `Content-Type`; send `application/json`\n";
-    (!is_json).then(|| text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, words))
+    if is_json { Ok(()) } else { Err(RefusedRequest::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, words)) }
 }
 
 /// Whether a request of this version in its head is of one without sessions.

@@ -27,6 +27,8 @@ pub(super) enum RefusedRequest {
     SessionNotFound,
     /// It may be sent again after a while.
     Later(StatusCode, MessageError, Duration),
+    /// With a response of its own, in which there is nothing to hide.
+    Response(Box<Response>),
 }
 
 /// After how long a store that was away may be back.
@@ -82,7 +84,7 @@ impl RefusedRequest {
             true => Some(RefusalNote::of_unknown_session()),
             false => RefusalNote::of_status(response.status()),
         };
-        if let Some(note) = note {
+        if let Some(note) = note.filter(|_| response.extensions().get::<RefusalNote>().is_none()) {
             let note = detail.into_iter().fold(note, RefusalNote::with_detail);
             response.extensions_mut().insert(note);
         }
@@ -92,6 +94,7 @@ impl RefusedRequest {
     fn response(self, redactors: &Redactors) -> Response {
         match self {
             RefusedRequest::Text(status, text) => text_response(status, redactors.redact_text(text.into_owned())),
+            RefusedRequest::Response(response) => *response,
             RefusedRequest::SessionNotFound => text_response(StatusCode::NOT_FOUND, "Not Found: Session not found"),
             RefusedRequest::Message(status, error) => json_response(status, error.into_message(redactors).json),
             RefusedRequest::Later(status, error, wait) => {
@@ -101,6 +104,12 @@ impl RefusedRequest {
                 response
             }
         }
+    }
+}
+
+impl From<Response> for RefusedRequest {
+    fn from(response: Response) -> RefusedRequest {
+        RefusedRequest::Response(Box::new(response))
     }
 }
 

@@ -20,7 +20,7 @@ use super::{
     event_stream::{self, StreamKind},
     http_server::HttpServer,
     post::read_admitted,
-    request_head::refuse_body_type,
+    request_head::check_body_type,
     response::{RefusedRequest, method_not_allowed, text_response},
     sessions::{SessionId, Sessions},
 };
@@ -63,7 +63,7 @@ pub(super) async fn handle_sse(
     match *request.method() {
         Method::GET if is_stream => open_stream(http_server, paths, request.headers(), &sender),
         Method::POST if !is_stream => handle_post(http_server, connection, request, &sender).await,
-        _ => Ok(method_not_allowed(if is_stream { "GET" } else { "POST" })),
+        _ => Err(method_not_allowed(if is_stream { "GET" } else { "POST" }).into()),
     }
 }
 
@@ -120,9 +120,7 @@ async fn handle_post(
         return Ok(text_response(StatusCode::NOT_FOUND, "session not found: its stream is closed\n"));
     };
     let (parts, body) = request.into_parts();
-    if let Some(refused) = refuse_body_type(&parts.headers) {
-        return Ok(refused);
-    }
+    check_body_type(&parts.headers)?;
     let (bytes, _reservation) = read_admitted(body, connection, session.caller()).await?;
     // The sender gets the error of an invalid message.
     let payload = ReceivedPayload::parse(&bytes, session.caller(), &sender.request_sender);
