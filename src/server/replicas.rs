@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rmcp::model::InputResponses;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -75,12 +74,9 @@ pub(super) enum ReplicaMessage {
     /// This replica serves something else now, or a step announces it.
     Changed(ChangeNotification),
     EverythingChanged,
-    AnswerTask {
+    Task {
         id: String,
-        responses: InputResponses,
-    },
-    CancelTask {
-        id: String,
+        message: TaskMessage,
     },
     Session {
         id: String,
@@ -94,7 +90,7 @@ impl Replicas {
     }
 
     /// Notes a change for the other replicas.
-    fn tell(&self, change: ChangeNotification) {
+    pub(super) fn tell(&self, change: ChangeNotification) {
         if !self.are_followed.load(Ordering::Acquire) {
             return;
         }
@@ -273,10 +269,7 @@ impl SharedServer {
         match serde_json::from_slice(message) {
             Ok(ReplicaMessage::Changed(change)) => self.announce(change),
             Ok(ReplicaMessage::EverythingChanged) => self.announce_everything(),
-            Ok(ReplicaMessage::AnswerTask { id, responses }) => {
-                self.message_own_task(&id, TaskMessage::Answer(responses));
-            }
-            Ok(ReplicaMessage::CancelTask { id }) => self.message_own_task(&id, TaskMessage::Cancel),
+            Ok(ReplicaMessage::Task { id, message }) => self.message_own_task(&id, message),
             Ok(ReplicaMessage::Session { id, message }) => {
                 if let Some(inbox) = self.replicas().inbox.get() {
                     inbox.take(&id, message);
@@ -288,11 +281,6 @@ impl SharedServer {
         }
     }
 
-    /// Tells the other replicas of a change that a step announces.
-    pub(super) fn tell_of_change(&self, change: ChangeNotification) {
-        self.replicas().tell(change);
-    }
-
     /// Tells the other replicas what this one serves now: their clients may have asked it before.
     pub(super) fn tell_of_reload(&self, changes: &Changes) {
         let lists = [
@@ -301,11 +289,11 @@ impl SharedServer {
             (ListKind::Resources, changes.resources.has_changes() || changes.resource_templates.has_changes()),
         ];
         for (kind, _) in lists.into_iter().filter(|(_, has_changes)| *has_changes) {
-            self.tell_of_change(ChangeNotification::ListChanged(kind));
+            self.replicas().tell(ChangeNotification::ListChanged(kind));
         }
         let resources = &changes.resources;
         for uri in resources.added.iter().chain(&resources.removed).chain(&resources.changed).chain(&resources.edited) {
-            self.tell_of_change(ChangeNotification::ResourceUpdated(uri.clone()));
+            self.replicas().tell(ChangeNotification::ResourceUpdated(uri.clone()));
         }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::action::LogLevel;
 use crate::identity::AccessControl;
 use crate::spec_version::SpecVersion;
-use crate::store::{ListLimit, ListPosition, Recipient, StoreError};
+use crate::store::{ListLimit, ListPosition, Recipient, Store, StoreError};
 use crate::uri::normalize_uri;
 
 use super::{
@@ -60,9 +60,11 @@ impl SessionRecord {
     }
 }
 
-/// A session that any replica may serve.
-#[derive(Debug, Clone, Copy)]
+/// A session in the store, which any replica may serve.
+#[derive(Clone)]
 pub(crate) struct SharedSession {
+    shared_server: SharedServer,
+    id: Arc<str>,
     /// How long the store keeps it, unless it is used again.
     pub(crate) lifetime: Duration,
 }
@@ -135,70 +137,20 @@ impl SharedServer {
         Ok(Some(SessionRecord { start, changes }))
     }
 
-    /// Whether the store has a session still.
-    pub(crate) async fn has_session(&self, id: &str) -> Result<bool, StoreError> {
-        Ok(self.store().get(&key(id)).await?.is_some())
-    }
-
-    /// Has the store forget a session, and replicas that hold it.
-    pub(crate) async fn forget_session(&self, id: &str) -> Result<(), StoreError> {
-        // Its events expire soon.
-        self.store().remove(&[&key(id), &changes_key(id)]).await?;
-        self.tell_of_session(id, SessionMessage::Ended).await
-    }
-
-    /// Keeps a session for longer.
-    pub(crate) async fn renew_session(&self, id: &str, lifetime: Duration) -> Result<(), StoreError> {
-        self.store().extend(&[&key(id), &changes_key(id)], lifetime).await
-    }
-
-    /// Keeps an event of a stream of a session for a while.
-    pub(crate) async fn keep_session_event(
-        &self,
-        id: &str,
-        stream: &str,
-        event: &SessionEvent,
-    ) -> Result<(), StoreError> {
-        self.store().append(&events_key(id, stream), &encode(event), EVENTS).await
-    }
-
-    /// The next events of a stream of a session behind `position`, in their order.
-    pub(crate) async fn session_events(
-        &self,
-        id: &str,
-        stream: &str,
-        position: &mut ListPosition,
-    ) -> Result<Vec<SessionEvent>, StoreError> {
-        let events = self.store().read(&events_key(id, stream), position).await?;
-        Ok(events.iter().filter_map(|event| serde_json::from_slice(event).ok()).collect())
-    }
-
-    /// Tells the store and the other replicas of a change of a session.
-    pub(crate) async fn keep_session_change(
-        &self,
-        id: &str,
-        change: SessionChange,
-        lifetime: Duration,
-    ) -> Result<(), StoreError> {
-        self.keep_change(id, &change, lifetime).await?;
-        self.tell_of_session(id, SessionMessage::Changed(change)).await
-    }
-
-    /// Keeps a change of a session in place of an earlier one of the same thing.
-    async fn keep_change(&self, id: &str, change: &SessionChange, lifetime: Duration) -> Result<(), StoreError> {
-        let json = encode(change);
-        let (field, value) = match change {
-            SessionChange::Level(_) => ("level".to_owned(), Some(&*json)),
-            SessionChange::Listened => ("listened".to_owned(), Some(&*json)),
-            SessionChange::Subscribed(uri) => (format!("subscribed {}", normalize_uri(uri)), Some(&*json)),
-            SessionChange::Unsubscribed(uri) => (format!("subscribed {}", normalize_uri(uri)), None),
-        };
-        self.store().set_field(&changes_key(id), &field, value, lifetime).await
+    /// A session that is to be in the store.
+    pub(crate) fn share_session(&self, id: Arc<str>, lifetime: Duration) -> SharedSession {
+        SharedSession { shared_server: self.clone(), id, lifetime }
     }
 
     /// What takes messages about sessions from now on. Only the first such call has an effect.
     pub(crate) fn set_session_inbox(&self, inbox: Arc<dyn SessionInbox>) {
         self.replicas().set_inbox(inbox);
+    }
+}
+
+impl SharedSession {
+    fn store(&self) -> &Arc<dyn Store> {
+        self.shared_server.store()
     }
 
     /// The id of this replica.
@@ -206,66 +158,80 @@ impl SharedServer {
         self.store().replica()
     }
 
-    async fn tell_of_session(&self, id: &str, message: SessionMessage) -> Result<(), StoreError> {
-        let message = ReplicaMessage::Session { id: id.to_owned(), message };
-        self.replicas().send(Recipient::Others, &message).await
+    /// Whether the store has it still.
+    pub(crate) async fn is_kept(&self) -> Result<bool, StoreError> {
+        Ok(self.store().get(&key(&self.id)).await?.is_some())
     }
-}
 
-impl ConnectionHandler {
-    /// Tells the store what the session began with, and how it has changed so far.
-    pub(crate) async fn keep_session(
+    /// Has the store forget it, and replicas that hold it.
+    pub(crate) async fn forget(&self) -> Result<(), StoreError> {
+        // Its events expire soon.
+        self.store().remove(&[&key(&self.id), &changes_key(&self.id)]).await?;
+        self.tell(SessionMessage::Ended).await
+    }
+
+    /// Has the store keep it for longer.
+    pub(crate) async fn renew(&self) -> Result<(), StoreError> {
+        self.store().extend(&[&key(&self.id), &changes_key(&self.id)], self.lifetime).await
+    }
+
+    /// Keeps an event of one of its streams for a while.
+    pub(crate) async fn keep_event(&self, stream: &str, event: &SessionEvent) -> Result<(), StoreError> {
+        self.store().append(&events_key(&self.id, stream), &encode(event), EVENTS).await
+    }
+
+    /// The next events of a stream behind `position`, in their order.
+    pub(crate) async fn events(
         &self,
-        id: &str,
-        access: &AccessControl,
-        lifetime: Duration,
-    ) -> Result<(), StoreError> {
-        let Some(NegotiatedSession { client, spec_version, .. }) = self.session.negotiated() else { return Ok(()) };
-        let version = spec_version.as_str().to_owned();
-        let start = SessionStart { caller: access.caller_key(), client: client.clone(), version };
-        let store = self.shared_server.store();
-        store.put(&key(id), &encode(&start), lifetime).await?;
-        for change in self.changes_so_far() {
-            self.shared_server.keep_change(id, &change, lifetime).await?;
-        }
-        Ok(())
+        stream: &str,
+        position: &mut ListPosition,
+    ) -> Result<Vec<SessionEvent>, StoreError> {
+        let events = self.store().read(&events_key(&self.id, stream), position).await?;
+        Ok(events.iter().filter_map(|event| serde_json::from_slice(event).ok()).collect())
     }
 
-    /// But for whether its client has listened, which the session knows.
-    fn changes_so_far(&self) -> Vec<SessionChange> {
-        let level = self.session.log_level();
-        let level = (level != LogLevel::Info).then_some(SessionChange::Level(level));
-        let subscribed: Vec<String> = self.session.subscribed().keys().cloned().collect();
-        let subscribed = subscribed.into_iter().map(SessionChange::Subscribed);
-        level.into_iter().chain(subscribed).collect()
+    /// Tells the store and the other replicas of a change.
+    pub(crate) async fn keep_change(&self, change: SessionChange) -> Result<(), StoreError> {
+        self.store_change(&change).await?;
+        self.tell(SessionMessage::Changed(change)).await
     }
 
-    /// Tells replicas that hold a session of a notification, which may be about a request elsewhere.
-    pub(crate) fn forward_notification(&self, id: &str, notification: &ClientNotification) {
+    /// Keeps a change in place of an earlier one of the same thing.
+    async fn store_change(&self, change: &SessionChange) -> Result<(), StoreError> {
+        let json = encode(change);
+        let (field, value) = match change {
+            SessionChange::Level(_) => ("level".to_owned(), Some(&*json)),
+            SessionChange::Listened => ("listened".to_owned(), Some(&*json)),
+            SessionChange::Subscribed(uri) => (format!("subscribed {}", normalize_uri(uri)), Some(&*json)),
+            SessionChange::Unsubscribed(uri) => (format!("subscribed {}", normalize_uri(uri)), None),
+        };
+        self.store().set_field(&changes_key(&self.id), &field, value, self.lifetime).await
+    }
+
+    /// Tells replicas that hold it of a notification, which may be about a request elsewhere.
+    pub(crate) fn forward_notification(&self, notification: &ClientNotification) {
         let mut notification = notification.clone();
         if let ClientNotification::CancelledNotification(cancelled) = &mut notification {
             cancelled.params.reason = None;
         }
         let mut message = serde_json::to_value(notification).unwrap_or_default();
         message.as_object_mut().into_iter().for_each(|message| drop(message.insert("jsonrpc".into(), "2.0".into())));
-        let (shared_server, id) = (self.shared_server.clone(), id.to_owned());
         let message = message.to_string();
         // One that is longer is about no request.
         if message.len() > MAX_NOTIFICATION_BYTES {
             return;
         }
-        let message = SessionMessage::Received(message);
+        let shared = self.clone();
         tokio::spawn(async move {
-            if shared_server.tell_of_session(&id, message).await.is_err() {
+            if shared.tell(SessionMessage::Received(message)).await.is_err() {
                 tracing::warn!(target: "folio::store", "a notification of a client does not reach the other replicas");
             }
         });
     }
 
-    /// Tells replicas that hold a session of the answer to a question that one of them has asked.
+    /// Tells replicas that hold it of the answer to a question that one of them has asked.
     pub(crate) async fn forward_answer(
         &self,
-        id: &str,
         question: &RequestId,
         answer: &Result<Value, ErrorData>,
     ) -> Result<(), StoreError> {
@@ -278,17 +244,36 @@ impl ConnectionHandler {
             let error = ErrorData::internal_error("the answer is too long to reach the replica that asked", None);
             message = json!({ "jsonrpc": "2.0", "id": question, "error": error }).to_string();
         }
-        self.shared_server.tell_of_session(id, SessionMessage::Received(message)).await
+        self.tell(SessionMessage::Received(message)).await
     }
 
-    /// Tells the store and the other replicas that the client has opened the stream of what belongs to no request.
-    pub(crate) async fn keep_listening(&self, id: &str, lifetime: Duration) -> Result<(), StoreError> {
-        self.shared_server.keep_session_change(id, SessionChange::Listened, lifetime).await
+    async fn tell(&self, message: SessionMessage) -> Result<(), StoreError> {
+        let message = ReplicaMessage::Session { id: (*self.id).to_owned(), message };
+        self.shared_server.replicas().send(Recipient::Others, &message).await
+    }
+}
+
+impl ConnectionHandler {
+    /// Tells the store what the session of this caller began with, and how it has changed so far.
+    pub(crate) async fn keep_session(&self, access: &AccessControl) -> Result<(), StoreError> {
+        let (Some(shared), Some(negotiated)) = (&self.shared_session, self.session.negotiated()) else { return Ok(()) };
+        let NegotiatedSession { client, spec_version, .. } = negotiated;
+        let version = spec_version.as_str().to_owned();
+        let start = SessionStart { caller: access.caller_key(), client: client.clone(), version };
+        shared.store().put(&key(&shared.id), &encode(&start), shared.lifetime).await?;
+        for change in self.changes_so_far() {
+            shared.store_change(&change).await?;
+        }
+        Ok(())
     }
 
-    /// The id of this replica.
-    pub(crate) fn replica(&self) -> &str {
-        self.shared_server.replica()
+    /// But for whether its client has listened, which the session knows.
+    fn changes_so_far(&self) -> Vec<SessionChange> {
+        let level = self.session.log_level();
+        let level = (level != LogLevel::Info).then_some(SessionChange::Level(level));
+        let subscribed: Vec<String> = self.session.subscribed().keys().cloned().collect();
+        let subscribed = subscribed.into_iter().map(SessionChange::Subscribed);
+        level.into_iter().chain(subscribed).collect()
     }
 
     /// Goes on with a session of another replica.
@@ -316,8 +301,7 @@ impl ConnectionHandler {
         change: SessionChange,
         request: &McpRequest,
     ) -> Result<(), ErrorData> {
-        let (Some(shared), Some(id)) = (&self.shared_session, &self.session.id) else { return Ok(()) };
-        let kept = self.shared_server.keep_session_change(id, change, shared.lifetime).await;
-        kept.map_err(|StoreError| request.store_is_away())
+        let Some(shared) = &self.shared_session else { return Ok(()) };
+        shared.keep_change(change).await.map_err(|StoreError| request.store_is_away())
     }
 }

@@ -178,7 +178,7 @@ impl SharedServer {
     /// Notifies clients of a change that a step announces, of whichever replica.
     pub(crate) fn publish_notification(&self, notification: ChangeNotification) {
         self.announce(notification.clone());
-        self.tell_of_change(notification);
+        self.replicas().tell(notification);
     }
 
     /// Notifies the clients of this replica of a change.

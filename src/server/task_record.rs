@@ -31,6 +31,7 @@ struct TaskRecord {
 }
 
 /// What a request wants of a task.
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) enum TaskMessage {
     Answer(InputResponses),
     Cancel,
@@ -145,11 +146,7 @@ impl SharedServer {
                 format!("answers too long for a task of another replica (limit {} KiB)", MAX_FORWARDED_BYTES / 1024);
             return Err(ErrorData::invalid_params(message, None));
         }
-        let id = id.to_owned();
-        let message = match message {
-            TaskMessage::Answer(responses) => ReplicaMessage::AnswerTask { id, responses },
-            TaskMessage::Cancel => ReplicaMessage::CancelTask { id },
-        };
+        let message = ReplicaMessage::Task { id: id.to_owned(), message };
         self.replicas().send(Recipient::Replica(&record.replica), &message).await.map_err(away)
     }
 

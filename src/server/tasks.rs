@@ -65,8 +65,7 @@ pub(crate) fn task_policy(
     }
     let Some(policy) = snapshot.catalog.task_policy(name) else { return Ok(None) };
     snapshot.catalog.check_task(name, arguments, &server.call_context(request, &request.cancel))?;
-    let knows = request.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
-    match (request.version.is_sessionless() && knows, policy.required) {
+    match (request.version.is_sessionless() && check_declared(request).is_ok(), policy.required) {
         (true, _) => Ok(Some(policy)),
         (false, false) => Ok(None),
         (false, true) => {

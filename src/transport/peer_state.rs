@@ -115,15 +115,24 @@ impl PeerState {
         !self.pending.has_several() || self.caller.has_room()
     }
 
-    /// Takes a message of a peer: notes what it asks or cancels.
+    /// Takes what a peer has sent in a session of this version: notes what it asks or cancels.
     ///
     /// # Errors
-    /// The request cannot be taken: its id is in use, or there are too many.
+    /// A request cannot be taken, as its id is in use or there are too many; or the version has no batches.
     pub(super) fn receive(
         &mut self,
-        message: Option<Incoming>,
-        outcome: &mut ReceiveOutcome,
-    ) -> Result<(), MessageError> {
+        payload: ReceivedPayload,
+        version: Option<SpecVersion>,
+    ) -> Result<ReceiveOutcome, MessageError> {
+        let mut outcome = ReceiveOutcome::default();
+        match payload {
+            ReceivedPayload::Message(message) => self.receive_message(message, &mut outcome)?,
+            ReceivedPayload::Batch(list) => self.receive_batch(list, version, &mut outcome)?,
+        }
+        Ok(outcome)
+    }
+
+    fn receive_message(&mut self, message: Option<Incoming>, outcome: &mut ReceiveOutcome) -> Result<(), MessageError> {
         match &message {
             Some(Incoming::Request(request)) => self.pending.add(request)?,
             Some(Incoming::Notification(notification)) => {
@@ -138,8 +147,7 @@ impl PeerState {
         Ok(())
     }
 
-    /// Takes the messages of a batch in a session of this version.
-    pub(super) fn receive_batch(
+    fn receive_batch(
         &mut self,
         list: Vec<Result<Option<Incoming>, MessageError>>,
         version: Option<SpecVersion>,
@@ -152,7 +160,7 @@ impl PeerState {
         let (mut requests, mut errors) = (Vec::new(), Vec::new());
         for received in list {
             let (taken, cancelled) = (outcome.messages.len(), outcome.cancelled.len());
-            if let Err(error) = received.and_then(|received| self.receive(received, outcome)) {
+            if let Err(error) = received.and_then(|received| self.receive_message(received, outcome)) {
                 errors.push(error.into_message(&self.redactors));
             }
             if let Some(Incoming::Request(request)) = outcome.messages.get(taken) {
@@ -260,14 +268,9 @@ mod tests {
             let (mut messages, mut cancelled) = (Vec::new(), 0);
             let version = Some(SpecVersion::V2025_03_26);
             for line in &lines {
-                let mut outcome = ReceiveOutcome::default();
-                let taken = match ReceivedPayload::parse(line, &peer_state.caller, &RequestSender::default()) {
-                    Ok(ReceivedPayload::Message(message)) => peer_state.receive(message, &mut outcome),
-                    Ok(ReceivedPayload::Batch(list)) => peer_state.receive_batch(list, version, &mut outcome),
-                    Err(error) => Err(error),
-                };
-                match taken {
-                    Ok(()) => {
+                let payload = ReceivedPayload::parse(line, &peer_state.caller, &RequestSender::default());
+                match payload.and_then(|payload| peer_state.receive(payload, version)) {
+                    Ok(outcome) => {
                         cancelled += outcome.cancelled.len();
                         messages.extend(outcome.messages);
                     }

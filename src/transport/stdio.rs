@@ -27,7 +27,7 @@ use super::{
     batch::AnswerRoute,
     line_buffer::{LineBuffer, LineEvent},
     message::{Incoming, MessageError},
-    peer_state::{PeerState, ReceiveOutcome, ReceivedPayload},
+    peer_state::{PeerState, ReceivedPayload},
     queue_writer::QueueWriter,
     send_queue::SendQueue,
     stdio_streams::{BlockingStdin, ByteSource, stdout},
@@ -199,17 +199,12 @@ impl PipeConnection {
 
     /// Takes a line, and begins to answer its requests. An invalid one is answered with an error.
     fn receive(self: &Arc<PipeConnection>, line: &[u8]) {
-        let mut outcome = ReceiveOutcome::default();
-        let taken = match ReceivedPayload::parse(line, &self.caller, &self.sender) {
-            Ok(ReceivedPayload::Message(message)) => self.state().receive(message, &mut outcome),
-            Ok(ReceivedPayload::Batch(list)) => {
-                self.state().receive_batch(list, self.handler.session_version(), &mut outcome)
-            }
-            Err(error) => Err(error),
+        let payload = ReceivedPayload::parse(line, &self.caller, &self.sender);
+        let received = payload.and_then(|payload| self.state().receive(payload, self.handler.session_version()));
+        let outcome = match received {
+            Ok(outcome) => outcome,
+            Err(error) => return self.send_error(error),
         };
-        if let Err(error) = taken {
-            return self.send_error(error);
-        }
         let answered = outcome.finished_batches.iter().filter(|whole| !whole.responses.is_empty());
         answered.for_each(|whole| self.send_queue.push_batch(&whole.responses));
         if !outcome.cancelled.is_empty() {

@@ -42,7 +42,7 @@ pub(super) async fn respond_to_batch(
         return Err(RefusedRequest::bad_message(MessageError::invalid_request(None, message)));
     }
     let session = session.ok_or(RefusedRequest::SessionNotFound)?;
-    let payload = ReceivedPayload::parse(bytes, session.caller(), &sender.request_sender);
+    let payload = ReceivedPayload::parse(bytes, &session.caller, &sender.request_sender);
     let payload = payload.map_err(RefusedRequest::bad_message)?;
     let guard = http_server.admit(sender, AdmittedKind::Requests, payload.request_count(), None)?;
     let Some(mut reader) = session.receive(payload, guard).map_err(RefusedRequest::bad_message)? else {

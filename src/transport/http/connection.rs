@@ -78,18 +78,18 @@ struct ConnectionState {
     stalled_since: Option<Instant>,
 }
 
-/// The phase of a connection.
+/// What a connection waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     /// A request.
     Idle,
     /// The rest of the head of one.
     Head,
     /// The rest of its body.
     Body,
-    /// The answer to what has no body, such as a stream.
+    /// The answer to a whole request without a body, such as a stream.
     Response,
-    /// The answer to a message.
+    /// The answer to a whole message.
     MessageResponse,
 }
 
@@ -125,38 +125,9 @@ impl HttpConnection {
         matches!(self.state().phase, Phase::Body | Phase::MessageResponse)
     }
 
-    /// Whether nothing has arrived since the last answer.
-    fn is_idle(&self) -> bool {
-        self.state().phase == Phase::Idle
-    }
-
-    /// Whether nothing was asked since the peer connected, or a part of a head has arrived.
-    fn awaits_head(&self) -> bool {
-        self.state().phase == Phase::Head
-    }
-
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.task.wake();
-    }
-
-    /// Notes that a whole request without a body has arrived.
-    pub(super) fn request_arrived(&self) {
-        self.enter_phase(Phase::Response);
-    }
-
-    /// Notes that a whole message has arrived.
-    pub(super) fn message_arrived(&self) {
-        self.enter_phase(Phase::MessageResponse);
-    }
-
-    /// For how long the end of what the peer sends is not the end of the connection.
-    fn half_close_grace(&self) -> Duration {
-        match self.state().phase {
-            Phase::Idle | Phase::Head | Phase::Response => Duration::ZERO,
-            Phase::Body => BODY_END_GRACE,
-            Phase::MessageResponse => HALF_CLOSE_GRACE,
-        }
     }
 
     /// Until when the connection lives if nothing happens.
@@ -173,25 +144,10 @@ impl HttpConnection {
         idle_deadline.into_iter().chain(write_deadline).min()
     }
 
-    fn enter_phase(&self, phase: Phase) {
+    pub(super) fn enter_phase(&self, phase: Phase) {
         let mut state = self.state();
         state.phase = phase;
         state.since = Instant::now();
-    }
-
-    fn record_read(&self) {
-        if self.state().phase == Phase::Idle {
-            self.enter_phase(Phase::Head);
-        }
-    }
-
-    fn record_progress(&self, bytes: usize) {
-        self.unwritten_bytes.shrink(bytes as u64 * WRITE_BUFFER_FACTOR);
-        self.state().stalled_since = None;
-    }
-
-    fn record_stalled_write(&self) {
-        self.state().stalled_since.get_or_insert_with(Instant::now);
     }
 
     fn state(&self) -> MutexGuard<'_, ConnectionState> {
@@ -224,7 +180,7 @@ where
 {
     let service = service_fn(|request: hyper::Request<Incoming>| {
         // It came together with the one before.
-        let is_pipelined = connection.is_idle();
+        let is_pipelined = connection.state().phase == Phase::Idle;
         connection.enter_phase(Phase::Body);
         // Who waits to be told to go on has sent nothing yet.
         let is_sent = !request.headers().contains_key(header::EXPECT);
@@ -236,7 +192,10 @@ where
                 // Each connection has one request at a time in its turn.
                 tokio::task::yield_now().await;
             }
-            Ok::<_, std::convert::Infallible>(count_body(respond.await, connection))
+            let mut response = respond.await;
+            let reservation = response.extensions_mut().remove::<Arc<Reservation>>();
+            let response = response.map(|body| Body::new(CountingBody { body, connection, reservation }));
+            Ok::<_, std::convert::Infallible>(response)
         }
     });
     let io = TokioIo::new(MeteredStream { stream, connection: connection.clone(), end_delay: None });
@@ -245,7 +204,7 @@ where
     let mut stopped = pin!(async {
         stop.cancelled().await;
         // What is on the way on a new connection is answered: no proxy could safely send it to another server.
-        if connection.awaits_head() {
+        if connection.state().phase == Phase::Head {
             tokio::time::sleep(LAST_REQUEST_GRACE).await;
         }
     });
@@ -314,11 +273,6 @@ async fn drain(body: Body) {
     }
 }
 
-fn count_body(mut response: Response, connection: Arc<HttpConnection>) -> Response {
-    let reservation = response.extensions_mut().remove::<Arc<Reservation>>();
-    response.map(|body| Body::new(CountingBody { body, connection, reservation }))
-}
-
 /// The body of an answer, whose bytes are counted from when hyper takes them to when the peer does.
 struct CountingBody {
     body: Body,
@@ -377,11 +331,11 @@ impl MeteredStream {
     fn poll_end_delay(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let (ended_at, sleep) =
             self.end_delay.get_or_insert_with(|| (Instant::now(), Box::pin(sleep_until(Instant::now()))));
-        let grace = self.connection.half_close_grace();
-        if grace.is_zero() {
-            return Poll::Ready(());
-        }
-        let deadline = *ended_at + grace;
+        let deadline = match self.connection.state().phase {
+            Phase::Idle | Phase::Head | Phase::Response => return Poll::Ready(()),
+            Phase::Body => *ended_at + BODY_END_GRACE,
+            Phase::MessageResponse => *ended_at + HALF_CLOSE_GRACE,
+        };
         if sleep.deadline() != deadline {
             sleep.as_mut().reset(deadline);
         }
@@ -390,8 +344,11 @@ impl MeteredStream {
 
     fn record_write(&self, write: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match &write {
-            Poll::Ready(Ok(bytes)) => self.connection.record_progress(*bytes),
-            Poll::Pending => self.connection.record_stalled_write(),
+            Poll::Ready(Ok(bytes)) => {
+                self.connection.unwritten_bytes.shrink(*bytes as u64 * WRITE_BUFFER_FACTOR);
+                self.connection.state().stalled_since = None;
+            }
+            Poll::Pending => _ = self.connection.state().stalled_since.get_or_insert_with(Instant::now),
             Poll::Ready(Err(_)) => {}
         }
         write
@@ -407,7 +364,9 @@ impl AsyncRead for MeteredStream {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if buffer.filled().len() > before {
-            self.connection.record_read();
+            if self.connection.state().phase == Phase::Idle {
+                self.connection.enter_phase(Phase::Head);
+            }
         } else if matches!(read, Poll::Ready(Ok(()))) {
             ready!(self.poll_end_delay(context));
         }

@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     budget::{Caller, MemoryPool, Reservation, SMALL_RESERVATION_BYTES},
-    server::{OutgoingMessage, SessionEvent, SharedServer},
+    server::{OutgoingMessage, SessionEvent, SharedSession},
     transport::batch,
 };
 
-use super::{sessions::SessionId, stream_name::StreamName};
+use super::stream_name::StreamName;
 
 /// How many events are kept that were read already, and for how long after the last. What is large is let go when it
 /// is read.
@@ -81,12 +81,12 @@ pub(super) struct EventKeeper {
 
 impl EventKeeper {
     /// Keeps events of a session, one after the other, for as long as it lasts.
-    pub(super) fn start(shared_server: SharedServer, session: SessionId) -> EventKeeper {
-        let replica = shared_server.replica().into();
+    pub(super) fn start(session: SharedSession) -> EventKeeper {
+        let replica = session.replica().into();
         let (queue, mut events) = mpsc::channel::<(Arc<str>, SessionEvent)>(MAX_UNKEPT_EVENTS);
         tokio::spawn(async move {
             while let Some((stream, event)) = events.recv().await {
-                let _ = shared_server.keep_session_event(&session, &stream, &event).await;
+                let _ = session.keep_event(&stream, &event).await;
             }
         });
         EventKeeper { replica, queue }

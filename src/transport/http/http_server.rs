@@ -15,6 +15,7 @@ use axum::{
 use futures_util::{StreamExt, stream};
 use http_body::Body as _;
 use rmcp::model::RequestId;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::{Catalog, HttpAccess};
@@ -27,7 +28,7 @@ use super::{
     access_guard::AccessGuard,
     admission::{Admission, AdmissionGuard, AdmittedKind},
     authentication::{AuthDenial, Authentication, RECHECK_INTERVAL, Sender},
-    connection::HttpConnection,
+    connection::{HttpConnection, Phase},
     event_stream::{self, StreamKind},
     forwarded,
     health::answer_health_check,
@@ -37,7 +38,7 @@ use super::{
     response::{RefusedRequest, add_cors_headers, denied_response, method_not_allowed, other_path, text_response},
     resumed_events,
     session::{HttpSession, SESSION_ID_HEADER},
-    sessions::Sessions,
+    sessions::{Sessions, sleep_until_due},
     sse::{self, SsePaths},
     stream_name::StreamName,
 };
@@ -131,7 +132,7 @@ impl HttpServer {
                 drop(catalog);
                 tokio::select! {
                     changed = catalogs.changed() => if changed.is_err() { return pending().await },
-                    () = sleep_or_wait(recheck_after) => {}
+                    () = sleep_until_due(recheck_after.map(|time| Instant::now() + time)) => {}
                 }
             }
         }
@@ -185,7 +186,7 @@ pub(super) async fn handle_request(
     request: Request,
 ) -> Response {
     if request.body().is_end_stream() {
-        connection.request_arrived();
+        connection.enter_phase(Phase::Response);
     }
     let path = request.uri().path();
     // The `admin` listener goes by the same flag, so that both say the same.
@@ -353,16 +354,7 @@ async fn end_session(
     headers: &HeaderMap,
     sender: &Sender,
 ) -> Result<Response, RefusedRequest> {
-    require_session(http_server, headers, sender).await?;
-    let id = headers.get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok()).unwrap_or_default();
-    http_server.sessions.end_everywhere(id).await?;
+    let session = require_session(http_server, headers, sender).await?;
+    http_server.sessions.end_everywhere(&session).await?;
     Ok(text_response(StatusCode::NO_CONTENT, ""))
-}
-
-/// Waits for this time, or forever.
-async fn sleep_or_wait(time: Option<Duration>) {
-    match time {
-        Some(time) => tokio::time::sleep(time).await,
-        None => pending().await,
-    }
 }

@@ -31,7 +31,7 @@ use super::{
     authentication::Sender,
     batch_response,
     body::{self, BodyError},
-    connection::HttpConnection,
+    connection::{HttpConnection, Phase},
     event_stream::{self, StreamKind},
     http_server::{HttpServer, SESSION_REQUIRED},
     refusal::RefusalNote,
@@ -53,7 +53,7 @@ pub(super) async fn handle_post(
     sender: Sender,
 ) -> Result<Response, RefusedRequest> {
     let session = http_server.sessions.named_by(&parts.headers, &sender).await?;
-    let caller = session.as_ref().map_or(sender.account.caller(), |session| session.caller());
+    let caller = session.as_ref().map_or(sender.account.caller(), |session| &session.caller);
     let (bytes, reservation) = read_admitted(body, connection, caller).await?;
     let bytes = bytes_without_byte_order_mark(&bytes);
     let version = protocol_version(&parts.headers);
@@ -89,7 +89,7 @@ pub(super) async fn read_admitted(
 ) -> Result<(Bytes, Arc<Reservation>), RefusedRequest> {
     let reservation = Arc::new(caller.reserve(0));
     let bytes = body::read_body(body, connection.limits().body_timeout, &reservation).await?;
-    connection.message_arrived();
+    connection.enter_phase(Phase::MessageResponse);
     let too_large = |message: String| {
         RefusedRequest::Message(StatusCode::PAYLOAD_TOO_LARGE, MessageError::invalid_request(None, message))
     };
@@ -252,9 +252,9 @@ impl Post<'_> {
         session: &Arc<HttpSession>,
     ) -> Result<Response, RefusedRequest> {
         if let Incoming::Answer(id, answer) = &message
-            && session.is_asked_elsewhere(id)
+            && let Some(shared) = session.asked_elsewhere(id)
         {
-            session.forward_answer(id, answer).await?;
+            shared.forward_answer(id, answer).await?;
             return Ok(text_response(StatusCode::ACCEPTED, ""));
         }
         let received = session.receive(ReceivedPayload::Message(Some(message)), self.guard);

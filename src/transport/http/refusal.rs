@@ -31,33 +31,33 @@ pub(super) struct RefusalNote {
     needed_scopes: Vec<String>,
 }
 
+impl From<RefusalReason> for RefusalNote {
+    fn from(reason: RefusalReason) -> RefusalNote {
+        RefusalNote { reason, detail: None, needed_scopes: Vec::new() }
+    }
+}
+
 impl RefusalNote {
     pub(super) fn of_denial(denial: &AuthDenial) -> RefusalNote {
-        let (reason, needed_scopes) = match denial {
-            AuthDenial::SharedToken | AuthDenial::InvalidToken(_) => (RefusalReason::InvalidToken, Vec::new()),
-            AuthDenial::MissingToken(_) => (RefusalReason::MissingToken, Vec::new()),
-            AuthDenial::InsufficientScope(scopes) => (RefusalReason::InsufficientScope, scopes.clone()),
-            AuthDenial::IssuerUnavailable => (RefusalReason::IssuerUnavailable, Vec::new()),
-        };
-        let detail = match denial {
-            AuthDenial::InvalidToken(reason) => Some((*reason).into()),
-            _ => None,
-        };
-        RefusalNote { reason, detail, needed_scopes }
+        match denial {
+            AuthDenial::SharedToken => RefusalReason::InvalidToken.into(),
+            AuthDenial::InvalidToken(reason) => {
+                RefusalNote { detail: Some((*reason).into()), ..RefusalReason::InvalidToken.into() }
+            }
+            AuthDenial::MissingToken(_) => RefusalReason::MissingToken.into(),
+            AuthDenial::InsufficientScope(scopes) => {
+                RefusalNote { needed_scopes: scopes.clone(), ..RefusalReason::InsufficientScope.into() }
+            }
+            AuthDenial::IssuerUnavailable => RefusalReason::IssuerUnavailable.into(),
+        }
     }
 
     pub(super) fn of_access(denied: &AccessDenial) -> RefusalNote {
-        let reason = match denied {
+        RefusalNote::from(match denied {
             AccessDenial::InvalidHost | AccessDenial::Host => RefusalReason::Host,
             AccessDenial::Origin => RefusalReason::Origin,
             AccessDenial::Token => RefusalReason::InvalidToken,
-        };
-        RefusalNote { reason, detail: None, needed_scopes: Vec::new() }
-    }
-
-    /// The session is not there, or is of another caller.
-    pub(super) fn of_unknown_session() -> RefusalNote {
-        RefusalNote { reason: RefusalReason::UnknownSession, detail: None, needed_scopes: Vec::new() }
+        })
     }
 
     /// The same with more words of folio.
@@ -79,7 +79,7 @@ impl RefusalNote {
             StatusCode::SERVICE_UNAVAILABLE => RefusalReason::Busy,
             _ => return None,
         };
-        Some(RefusalNote { reason, detail: None, needed_scopes: Vec::new() })
+        Some(reason.into())
     }
 }
 

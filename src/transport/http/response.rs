@@ -9,7 +9,10 @@ use axum::{
 };
 use rmcp::model::RequestId;
 
-use crate::{catalog::format_wait, redact::Redactors, store::StoreError, transport::message::MessageError};
+use crate::{
+    catalog::format_wait, redact::Redactors, store::StoreError, telemetry::RefusalReason,
+    transport::message::MessageError,
+};
 
 use super::{access_guard::AccessDenial, admission::LimitReached, refusal::RefusalNote};
 
@@ -81,7 +84,7 @@ impl RefusedRequest {
         let is_unknown_session = matches!(self, RefusedRequest::SessionNotFound);
         let mut response = self.response(redactors);
         let note = match is_unknown_session {
-            true => Some(RefusalNote::of_unknown_session()),
+            true => Some(RefusalReason::UnknownSession.into()),
             false => RefusalNote::of_status(response.status()),
         };
         if let Some(note) = note.filter(|_| response.extensions().get::<RefusalNote>().is_none()) {

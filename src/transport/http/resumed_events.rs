@@ -62,8 +62,10 @@ impl ResumedStream {
                 Some(replica) => self.shared_server.replica_has_ended(replica).await,
                 None => true,
             };
-            let events = self.shared_server.session_events(self.session.id(), &name, &mut self.position).await;
-            let events = events.unwrap_or_default();
+            let events = match &self.session.shared {
+                Some(shared) => shared.events(&name, &mut self.position).await.unwrap_or_default(),
+                None => Vec::new(),
+            };
             if !events.is_empty() {
                 return events.iter().filter_map(|event| self.take(event)).collect();
             }

@@ -27,7 +27,7 @@ use crate::{
     transport::{
         batch::{AnswerRoute, FinishedBatch},
         message::{Incoming, MessageError},
-        peer_state::{PeerState, ReceiveOutcome, ReceivedPayload},
+        peer_state::{PeerState, ReceivedPayload},
     },
 };
 
@@ -88,7 +88,7 @@ impl HttpSession {
         };
         let peer_state = PeerState::new(shared_server, caller.clone());
         let created_at = Instant::now();
-        let keeper = shared.map(|_| EventKeeper::start(shared_server.clone(), id.clone()));
+        let keeper = shared.clone().map(EventKeeper::start);
         let state = HttpSessionState {
             peer_state,
             streams: SessionStreams::new(is_single_stream, keeper, end_token.clone(), caller.clone()),
@@ -101,7 +101,7 @@ impl HttpSession {
             handler: shared_server.connect(
                 Arc::new(SessionSink(session.clone())),
                 shared_server.stop_token(),
-                ConnectionKind::Session { id: Some(id.clone()), shared },
+                ConnectionKind::Session { id: Some(id.clone()), shared: shared.clone() },
             ),
             id,
             owner: sender.access().clone(),
@@ -114,20 +114,8 @@ impl HttpSession {
         })
     }
 
-    pub(super) fn id(&self) -> &SessionId {
-        &self.id
-    }
-
     pub(super) fn has_single_stream(&self) -> bool {
         self.state().streams.is_single()
-    }
-
-    pub(super) fn owner(&self) -> &AccessControl {
-        &self.owner
-    }
-
-    pub(super) fn caller(&self) -> &Arc<Caller> {
-        &self.caller
     }
 
     /// When it was created, if its client has sent nothing since.
@@ -205,11 +193,7 @@ impl HttpSession {
     ) -> Result<Option<EventReader>, MessageError> {
         let mut state = self.state();
         state.record_activity();
-        let mut outcome = ReceiveOutcome::default();
-        match payload {
-            ReceivedPayload::Message(message) => state.peer_state.receive(message, &mut outcome)?,
-            ReceivedPayload::Batch(list) => state.peer_state.receive_batch(list, self.version(), &mut outcome)?,
-        }
+        let outcome = state.peer_state.receive(payload, self.version())?;
         let is_own = |finished: &FinishedBatch| Some(finished.batch) == outcome.batch;
         let (own_batch, other_batches) = outcome.finished_batches.into_iter().partition(is_own);
         state.streams.push_batches(other_batches);
@@ -235,11 +219,10 @@ impl HttpSession {
                         session.answer(answer, reservation);
                     });
                 }
-                Incoming::Answer(id, answer) if self.is_asked_elsewhere(&id) => {
-                    let session = self.clone();
-                    tokio::spawn(async move { session.forward_answer(&id, &answer).await });
-                }
-                Incoming::Answer(id, answer) => self.handler.peer().take_answer(&id, answer),
+                Incoming::Answer(id, answer) => match self.asked_elsewhere(&id).cloned() {
+                    Some(shared) => _ = tokio::spawn(async move { shared.forward_answer(&id, &answer).await }),
+                    None => self.handler.peer().take_answer(&id, answer),
+                },
                 Incoming::Notification(notification) => {
                     self.forward_if_shared(&notification, &outcome.cancelled);
                     self.handler.receive_notification(&notification);
@@ -353,13 +336,15 @@ mod tests {
 
     /// A session that has begun.
     fn begun(is_single_stream: bool) -> Arc<HttpSession> {
-        begun_as(is_single_stream, None)
+        begun_as(is_single_stream, false)
     }
 
-    fn begun_as(is_single_stream: bool, shared: Option<SharedSession>) -> Arc<HttpSession> {
+    fn begun_as(is_single_stream: bool, is_shared: bool) -> Arc<HttpSession> {
+        let (shared_server, id) = (shared_server(TEST_MANIFEST), SessionId::from("s"));
+        let shared = is_shared.then(|| shared_server.share_session(id.clone(), Duration::MAX));
         let session = HttpSession::new(
-            &shared_server(TEST_MANIFEST),
-            SessionId::from("s"),
+            &shared_server,
+            id,
             is_single_stream,
             &Sender::default(),
             CancellationToken::new(),
@@ -373,8 +358,7 @@ mod tests {
 
     fn receive(session: &Arc<HttpSession>, message: Value) -> Option<EventReader> {
         let payload =
-            ReceivedPayload::parse(message.to_string().as_bytes(), session.caller(), &RequestSender::default())
-                .unwrap();
+            ReceivedPayload::parse(message.to_string().as_bytes(), &session.caller, &RequestSender::default()).unwrap();
         session.receive(payload, None).unwrap()
     }
 
@@ -464,11 +448,11 @@ mod tests {
 
     #[tokio::test]
     async fn client_lives_whose_pong_reaches_another_replica() {
-        let [here, elsewhere] = [(); 2].map(|()| begun_as(false, Some(SharedSession { lifetime: Duration::MAX })));
+        let [here, elsewhere] = [(); 2].map(|()| begun_as(false, true));
         let _stream = here.listen().unwrap();
         assert!(here.ping() && elsewhere.ping());
         let pong = RequestId::String("folio-ping-1".into());
-        assert!(elsewhere.is_asked_elsewhere(&pong) && !here.is_asked_elsewhere(&pong));
+        assert!(elsewhere.asked_elsewhere(&pong).is_some() && here.asked_elsewhere(&pong).is_none());
         here.take(SessionMessage::Received(json!({ "jsonrpc": "2.0", "id": pong, "result": {} }).to_string()));
         assert!(here.ping() && !here.ping(), "it was silent after the second");
     }

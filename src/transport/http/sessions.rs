@@ -47,11 +47,6 @@ impl Sessions {
         Sessions { shared_server, open: Mutex::default(), shutdown, are_shared: home == SessionHome::Store }
     }
 
-    fn shared(&self) -> Option<SharedSession> {
-        // Sessions that are used are renewed every quarter of it.
-        self.are_shared.then(|| SharedSession { lifetime: self.idle() * 5 / 4 })
-    }
-
     fn max_sessions(&self) -> usize {
         self.shared_server.catalog().http_settings().max_sessions.unwrap_or(MAX_SESSIONS)
     }
@@ -80,8 +75,9 @@ impl Sessions {
         sender: &Sender,
     ) -> Arc<HttpSession> {
         let end_token = self.shutdown.child_token();
-        let session =
-            HttpSession::new(&self.shared_server, id.clone(), is_single_stream, sender, end_token, self.shared());
+        // Sessions that are used are renewed every quarter of their lifetime.
+        let shared = self.are_shared.then(|| self.shared_server.share_session(id.clone(), self.idle() * 5 / 4));
+        let session = HttpSession::new(&self.shared_server, id.clone(), is_single_stream, sender, end_token, shared);
         open.insert(id, session.clone());
         session
     }
@@ -89,7 +85,7 @@ impl Sessions {
     /// Ends a session for another one of this caller, if there are too many. `None` where none can be ended.
     fn make_room(&self, open: &mut HashMap<SessionId, Arc<HttpSession>>, sender: &Sender) -> Option<()> {
         let max = self.max_sessions();
-        let is_own = |session: &HttpSession| session.owner().is_same_caller(sender.access());
+        let is_own = |session: &HttpSession| session.owner.is_same_caller(sender.access());
         let is_known = sender.access().identity().is_some();
         let own = open.values().filter(|session| is_known && is_own(session)).count();
         // Who is known has at most half, and makes room for itself.
@@ -98,21 +94,13 @@ impl Sessions {
             let idle = evictable_session(open, is_candidate)?;
             if let Some(session) = open.remove(&idle) {
                 session.end();
-                self.forget(session.id().clone());
+                // Nobody may fill the store with sessions. The lifetime of each ends in any case.
+                if let Some(shared) = session.shared.clone() {
+                    tokio::spawn(async move { shared.forget().await });
+                }
             }
         }
         Some(())
-    }
-
-    /// Has the store forget a session that had to make room: nobody may fill it with sessions.
-    fn forget(&self, id: SessionId) {
-        if self.are_shared {
-            let shared_server = self.shared_server.clone();
-            tokio::spawn(async move {
-                // Its lifetime ends in any case.
-                let _ = shared_server.forget_session(&id).await;
-            });
-        }
     }
 
     /// The session that a request of this caller names, if it lives and is its own. Another replica may have begun it.
@@ -132,7 +120,10 @@ impl Sessions {
         let Some(record) = record else { return Ok(None) };
         let session = self.restore(id, record, sender)?;
         // Whoever ended it before it was held here did not reach it.
-        let is_kept = self.shared_server.has_session(id).await;
+        let is_kept = match &session.shared {
+            Some(shared) => shared.is_kept().await,
+            None => Ok(true),
+        };
         if is_kept != Ok(true) {
             self.end(id);
         }
@@ -152,18 +143,18 @@ impl Sessions {
     }
 
     /// Ends a session for good, wherever it is held.
-    pub(super) async fn end_everywhere(&self, id: &str) -> Result<(), StoreError> {
-        if self.are_shared {
-            self.shared_server.forget_session(id).await?;
+    pub(super) async fn end_everywhere(&self, session: &HttpSession) -> Result<(), StoreError> {
+        if let Some(shared) = &session.shared {
+            shared.forget().await?;
         }
-        self.end(id);
+        self.end(&session.id);
         Ok(())
     }
 
     /// A session of this caller. That of another is as if there were none.
     pub(super) fn find(&self, id: &str, is_single_stream: bool, access: &AccessControl) -> Option<Arc<HttpSession>> {
         let usable = |session: &&Arc<HttpSession>| {
-            let is_own = session.owner().is_same_caller(access);
+            let is_own = session.owner.is_same_caller(access);
             is_own && session.has_single_stream() == is_single_stream && !session.end_token().is_cancelled()
         };
         self.open().get(id).filter(usable).cloned()
@@ -219,12 +210,9 @@ impl Sessions {
 
     /// Tells the store which sessions are used.
     async fn renew(&self) {
-        let used: Vec<(SessionId, Duration)> = {
-            let open = self.open();
-            open.iter().filter_map(|(id, session)| Some((id.clone(), session.due_renewal()?))).collect()
-        };
-        for (id, lifetime) in used {
-            let _ = self.shared_server.renew_session(&id, lifetime).await;
+        let used: Vec<SharedSession> = self.open().values().filter_map(|session| session.due_renewal()).collect();
+        for session in used {
+            let _ = session.renew().await;
         }
     }
 
@@ -296,7 +284,7 @@ fn evictable_session(
 }
 
 /// Sleeps until an instant, or forever without one.
-async fn sleep_until_due(due: Option<Instant>) {
+pub(super) async fn sleep_until_due(due: Option<Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due).await,
         None => std::future::pending().await,
@@ -314,8 +302,7 @@ mod tests {
 
     fn receive(session: &Arc<HttpSession>, message: Value) {
         let payload =
-            ReceivedPayload::parse(message.to_string().as_bytes(), session.caller(), &RequestSender::default())
-                .unwrap();
+            ReceivedPayload::parse(message.to_string().as_bytes(), &session.caller, &RequestSender::default()).unwrap();
         session.receive(payload, None).unwrap();
     }
 

@@ -1,20 +1,16 @@
 //! A session that any replica serves: each holds it once a request of it has come, and tells the others what concerns them.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::sync::{Arc, atomic::Ordering};
 
-use rmcp::model::{ClientNotification, ErrorData, RequestId};
-use serde_json::Value;
+use rmcp::model::{ClientNotification, RequestId};
 use tokio::time::Instant;
 
 use crate::{
-    server::{RequestSender, SessionChange, SessionMessage, SessionRecord, announce_everything},
+    server::{RequestSender, SessionChange, SessionMessage, SessionRecord, SharedSession, announce_everything},
     store::StoreError,
     transport::{
         message::{Incoming, cancelled_request},
-        peer_state::{ReceiveOutcome, ReceivedPayload},
+        peer_state::ReceivedPayload,
     },
 };
 
@@ -33,26 +29,26 @@ impl HttpSession {
 
     /// Tells the store of it, where other replicas may serve it.
     pub(super) async fn keep(&self) -> Result<(), StoreError> {
-        let Some(shared) = self.shared else { return Ok(()) };
-        self.handler.keep_session(&self.id, &self.owner, shared.lifetime).await?;
+        let Some(shared) = &self.shared else { return Ok(()) };
+        self.handler.keep_session(&self.owner).await?;
         match self.has_listened.load(Ordering::Acquire) {
-            true => self.handler.keep_listening(&self.id, shared.lifetime).await,
+            true => shared.keep_change(SessionChange::Listened).await,
             false => Ok(()),
         }
     }
 
-    /// How long the store is to keep it from now on, if that is to be said.
-    pub(super) fn due_renewal(&self) -> Option<Duration> {
-        let shared = self.shared?;
+    /// It in the store, if that is to be told that it is used.
+    pub(super) fn due_renewal(&self) -> Option<SharedSession> {
+        let shared = self.shared.as_ref()?;
         let mut state = self.state();
         let is_due = state.last_used > state.renewed_at && state.renewed_at.elapsed() > shared.lifetime / RENEWALS;
         is_due.then(|| state.renewed_at = Instant::now())?;
-        Some(shared.lifetime)
+        Some(shared.clone())
     }
 
     /// Whether it writes a stream, which another replica may do.
     pub(super) fn writes(&self, name: &StreamName) -> bool {
-        let own = self.shared.map(|_| self.handler.replica());
+        let own = self.shared.as_ref().map(SharedSession::replica);
         name.replica.as_deref() == own
     }
 
@@ -68,20 +64,16 @@ impl HttpSession {
 
     /// Takes what its client has sent to another replica.
     fn receive_forwarded(&self, json: &str) {
-        let Ok(ReceivedPayload::Message(message)) =
-            ReceivedPayload::parse(json.as_bytes(), &self.caller, &RequestSender::default())
-        else {
-            return;
-        };
-        let mut outcome = ReceiveOutcome::default();
+        let payload = ReceivedPayload::parse(json.as_bytes(), &self.caller, &RequestSender::default());
+        let Ok(payload) = payload else { return };
         let mut state = self.state();
         state.is_initialized = true;
         state.liveness.record_message();
-        let received = state.peer_state.receive(message, &mut outcome);
+        let Ok(outcome) = state.peer_state.receive(payload, self.version()) else { return };
         state.streams.push_batches(outcome.finished_batches);
         outcome.cancelled.iter().for_each(|id| state.streams.release_request(id));
         drop(state);
-        for message in outcome.messages.into_iter().filter(|_| received.is_ok()) {
+        for message in outcome.messages {
             match message {
                 Incoming::Answer(id, answer) => self.handler.peer().take_answer(&id, answer),
                 Incoming::Notification(notification) => self.handler.receive_notification(&notification),
@@ -93,30 +85,21 @@ impl HttpSession {
     /// Tells a client that has read the stream of what belongs to no request before, or may have elsewhere, that it may have
     /// missed something.
     pub(super) async fn note_listening(self: &Arc<HttpSession>) {
-        let Some(shared) = self.shared else { return };
+        let Some(shared) = &self.shared else { return };
         let is_first = !self.has_listened.swap(true, Ordering::AcqRel);
         // While the store is away nobody knows whether it is the first time.
-        if is_first && self.handler.keep_listening(&self.id, shared.lifetime).await.is_ok() {
+        if is_first && shared.keep_change(SessionChange::Listened).await.is_ok() {
             return;
         }
         let session = self.clone();
         tokio::spawn(async move { announce_everything(&session.handler).await });
     }
 
-    /// Whether another replica may have asked what this id answers.
-    pub(super) fn is_asked_elsewhere(&self, id: &RequestId) -> bool {
+    /// Where an answer with this id goes, if another replica may have asked.
+    pub(super) fn asked_elsewhere(&self, id: &RequestId) -> Option<&SharedSession> {
         // Who pings is the replica on whose stream that goes out.
         let has_pinged = || is_ping(id) && self.state().streams.standalone().has_reader();
-        self.shared.is_some() && !has_pinged() && !self.handler.peer().has_asked(id)
-    }
-
-    /// Hands the answer to a question to the replica that asked it.
-    pub(super) async fn forward_answer(
-        &self,
-        id: &RequestId,
-        answer: &Result<Value, ErrorData>,
-    ) -> Result<(), StoreError> {
-        self.handler.forward_answer(&self.id, id, answer).await
+        self.shared.as_ref().filter(|_| !has_pinged() && !self.handler.peer().has_asked(id))
     }
 
     /// Tells other replicas of a notification that may be about what they do: a request that is not known here, or the whole
@@ -127,8 +110,8 @@ impl HttpSession {
             Some(id) => !cancelled_here.contains(id),
             None => matches!(notification, N::InitializedNotification(_) | N::RootsListChangedNotification(_)),
         };
-        if self.shared.is_some() && concerns_others {
-            self.handler.forward_notification(&self.id, notification);
+        if let Some(shared) = self.shared.as_ref().filter(|_| concerns_others) {
+            shared.forward_notification(notification);
         }
     }
 }

@@ -121,9 +121,9 @@ async fn handle_post(
     };
     let (parts, body) = request.into_parts();
     check_body_type(&parts.headers)?;
-    let (bytes, _reservation) = read_admitted(body, connection, session.caller()).await?;
+    let (bytes, _reservation) = read_admitted(body, connection, &session.caller).await?;
     // The sender gets the error of an invalid message.
-    let payload = ReceivedPayload::parse(&bytes, session.caller(), &sender.request_sender);
+    let payload = ReceivedPayload::parse(&bytes, &session.caller, &sender.request_sender);
     let payload = payload.map_err(RefusedRequest::bad_message)?;
     let admitted = http_server.admit(sender, AdmittedKind::Requests, payload.request_count(), None)?;
     session.receive(payload, admitted).map_err(RefusedRequest::bad_message)?;
