@@ -6,7 +6,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use rmcp::model::{
     CancelledNotification, ClientNotification, ClientRequest, CustomNotification, CustomRequest, ErrorCode, ErrorData,
-    Notification, NotificationNoParam, RequestId, RequestMetaObject,
+    Notification, NotificationNoParam, RequestId,
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
@@ -17,7 +17,7 @@ use crate::redact::Redactors;
 use crate::server::{IncomingRequest, InvalidParams, Method, OutgoingMessage, RequestSender};
 
 use super::length_limits::{MAX_INITIALIZE_BYTES, MAX_LABEL_BYTES, check_request, too_long_message};
-use super::request_params::{is_empty_list, params_object, parse_typed_request};
+use super::request_params::{is_empty_list, keep_meta, parse_params, parse_typed_request};
 
 /// A message from a client.
 #[derive(Debug)]
@@ -149,7 +149,7 @@ pub(super) fn parse_envelope(bytes: &[u8]) -> Result<Envelope<'_>, MessageError>
     if members.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
         return Err(MessageError::invalid_request(valid_id, "`jsonrpc` must be \"2.0\""));
     }
-    let params = members.params.map(RawValue::get).filter(|params| *params != "null");
+    let params = members.params.map(RawValue::get).filter(|params| *params != "null" && !is_empty_list(params));
     let Some(method) = members.method else {
         if members.result.is_some() || members.error.is_some() {
             let (result, error) = (members.result.map(RawValue::get), members.error.map(RawValue::get));
@@ -272,9 +272,7 @@ fn custom_request(method: &str, mut params: Option<Value>, invalid: Option<Inval
         _ => None,
     };
     let mut request = CustomRequest::new(method, params);
-    if let Some(Value::Object(meta)) = meta {
-        request.extensions.insert(RequestMetaObject::from(meta));
-    }
+    keep_meta(meta.and_then(|meta| serde_json::from_value(meta).ok()), &mut request.extensions);
     invalid.into_iter().for_each(|invalid| _ = request.extensions.insert(invalid));
     ClientRequest::CustomRequest(request)
 }
@@ -284,12 +282,8 @@ fn parse_notification(method: &str, params: Option<&str>) -> Option<ClientNotifi
     use ClientNotification as N;
     Some(match method {
         "notifications/initialized" => N::InitializedNotification(NotificationNoParam::default()),
-        "notifications/cancelled" => {
-            N::CancelledNotification(Notification::new(serde_json::from_str(params_object(params)?).ok()?))
-        }
-        "notifications/progress" => {
-            N::ProgressNotification(Notification::new(serde_json::from_str(params_object(params)?).ok()?))
-        }
+        "notifications/cancelled" => N::CancelledNotification(Notification::new(parse_params(params).ok()?)),
+        "notifications/progress" => N::ProgressNotification(Notification::new(parse_params(params).ok()?)),
         "notifications/roots/list_changed" => N::RootsListChangedNotification(NotificationNoParam::default()),
         _ => {
             let params = params.and_then(|params| serde_json::from_str(params).ok());
@@ -312,7 +306,7 @@ mod tests {
 
     use super::*;
     use proptest::prelude::*;
-    use rmcp::model::ClientJsonRpcMessage;
+    use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _, RequestMetaObject};
     use serde_json::to_value;
 
     fn parse(bytes: &[u8]) -> Result<Option<Incoming>, MessageError> {
@@ -376,6 +370,31 @@ mod tests {
             let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}}}}}"#);
             assert_eq!(invalid_params(&text), format!("invalid params: duplicate field `{member}`"));
         }
+    }
+
+    #[test]
+    fn empty_lists_are_objects_in_any_message() {
+        for params in ["[]", "[ ]", "null"] {
+            let listed =
+                parse(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{params}}}"#).as_bytes());
+            let Some(Incoming::Request(request)) = listed.unwrap() else { panic!("{params}") };
+            assert!(matches!(*request.message, ClientRequest::ListToolsRequest(_)), "{params}");
+        }
+        let cancelled = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3,"_meta":[]}}"#;
+        let Some(Incoming::Notification(cancelled)) = parse(cancelled).unwrap() else { panic!() };
+        assert_eq!(cancelled_request(&cancelled), Some(&RequestId::Number(3)));
+        for method in ["made/up", "tools/call"] {
+            let meta = r#"{"io.modelcontextprotocol/clientCapabilities":{"roots":[]}}"#;
+            let text =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"name":7,"_meta":{meta}}}}}"#);
+            let Some(Incoming::Request(request)) = parse(text.as_bytes()).unwrap() else { panic!("{method}") };
+            let capabilities = request.message.extensions().get::<RequestMetaObject>().unwrap().client_capabilities();
+            assert!(capabilities.unwrap().roots.is_some(), "{method}");
+        }
+        let Some(Incoming::Answer(_, answer)) = parse(br#"{"jsonrpc":"2.0","id":1,"result":[]}"#).unwrap() else {
+            panic!()
+        };
+        assert_eq!(answer, Ok(serde_json::json!({})));
     }
 
     /// rmcp reads each message by trying all its types; here it is read by its method.

@@ -3,23 +3,24 @@
 use std::{collections::HashMap, ops::Range};
 
 use rmcp::model::{
-    ClientRequest, DiscoverRequestParams, Extensions, Request, RequestMetaObject, RequestNoParam, RequestOptionalParam,
-    RequestParamsMeta,
+    ClientCapabilities, ClientRequest, DiscoverRequestParams, Extensions, Request, RequestMetaObject, RequestNoParam,
+    RequestOptionalParam, RequestParamsMeta,
 };
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 use serde_path_to_error::{Path, Segment};
 
-use crate::{
-    diagnostic::truncate,
-    server::{InvalidParams, Method},
-};
+use crate::{diagnostic::truncate, server::InvalidParams};
 
-/// How many values of a message are read as the empty object that they stand for. Each takes another parse.
-const MAX_EMPTY_VALUES: usize = 8;
+/// How many values of a message are read as the empty objects that they stand for, each by another parse: in a message of
+/// any length, and in a short one; and how many bytes are parsed for that.
+const MIN_EMPTY_VALUES: usize = 4;
+const MAX_EMPTY_VALUES: usize = 32;
+const MAX_REPARSED_BYTES: usize = 512 * 1024;
 
-/// How much of a complaint is said.
-const MAX_COMPLAINT_CHARS: usize = 256;
+/// How much is said of where something is wrong, and of what is.
+const MAX_PATH_CHARS: usize = 128;
+const MAX_REASON_CHARS: usize = 128;
 
 /// A request of a method with such params; `None` where there is no such method.
 ///
@@ -27,9 +28,6 @@ const MAX_COMPLAINT_CHARS: usize = 256;
 /// The params are not those of the method.
 pub(super) fn parse_typed_request(method: &str, params: Option<&str>) -> Result<Option<ClientRequest>, InvalidParams> {
     use ClientRequest as R;
-    let Some(params) = params_object(params) else {
-        return Method::find(method).map_or(Ok(None), |_| Err(InvalidParams("`params` must be an object".to_owned())));
-    };
     Ok(Some(match method {
         "tools/call" => R::CallToolRequest(with_params(params)?),
         "prompts/get" => R::GetPromptRequest(with_params(params)?),
@@ -53,17 +51,11 @@ pub(super) fn parse_typed_request(method: &str, params: Option<&str>) -> Result<
         "skills/list" => R::ListSkillsRequest(with_optional_params(params)?),
         "server/discover" => {
             let mut request = Request::new(DiscoverRequestParams {});
-            keep_meta(parse::<ParamsMeta>(params)?.meta, &mut request.extensions);
+            keep_meta(parse_params::<ParamsMeta>(params)?.meta, &mut request.extensions);
             R::DiscoverRequest(request)
         }
         _ => return Ok(None),
     }))
-}
-
-/// Params as an object: MCP has no positional ones, but serde would accept an array as the fields of a struct.
-pub(super) fn params_object(params: Option<&str>) -> Option<&str> {
-    let params = params.filter(|params| !is_empty_list(params)).unwrap_or("{}");
-    params.starts_with('{').then_some(params)
 }
 
 /// Whether JSON is `[]`, as PHP writes an object without members.
@@ -72,24 +64,33 @@ pub(super) fn is_empty_list(json: &str) -> bool {
     inside.is_some_and(|inside| inside.trim_ascii().is_empty())
 }
 
-/// Reads JSON. Where an object is due, `[]` is one without members, and so is null where it is required.
-fn parse<P: DeserializeOwned>(json: &str) -> Result<P, InvalidParams> {
-    if let Ok(parsed) = serde_json::from_str(json) {
+/// Reads params. Where an object is due, `[]` is one without members, and so is null where it is required.
+///
+/// # Errors
+/// They are of another type.
+pub(super) fn parse_params<P: DeserializeOwned>(params: Option<&str>) -> Result<P, InvalidParams> {
+    let params = params.unwrap_or("{}");
+    // MCP has no positional ones, but serde would accept an array as the fields of a struct.
+    if !params.starts_with('{') {
+        return Err(InvalidParams("`params` must be an object".to_owned()));
+    }
+    if let Ok(parsed) = serde_json::from_str(params) {
         return Ok(parsed);
     }
-    let mut json = json.to_owned();
+    let mut params = params.to_owned();
     let mut replaced = (String::new(), InvalidParams("invalid params".to_owned()));
-    for _ in 0..MAX_EMPTY_VALUES {
-        let error = match serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(&json)) {
+    let rounds = (MAX_REPARSED_BYTES / params.len()).clamp(MIN_EMPTY_VALUES, MAX_EMPTY_VALUES);
+    for _ in 0..=rounds {
+        let error = match serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(&params)) {
             Ok(parsed) => return Ok(parsed),
             Err(error) => error,
         };
         let (path, invalid) = (error.path().to_string(), invalid_params(&error));
-        match empty_value_at(&json, error.path()) {
+        match empty_value_at(&params, error.path()) {
             // No object was due.
             _ if replaced.0 == path => return Err(replaced.1),
             None => return Err(invalid),
-            Some(empty) => json.replace_range(empty, "{}"),
+            Some(empty) => params.replace_range(empty, "{}"),
         }
         replaced = (path, invalid);
     }
@@ -108,20 +109,23 @@ fn empty_value_at(json: &str, path: &Path) -> Option<Range<usize>> {
     (value == "null" || is_empty_list(value)).then(|| start..start + value.len())
 }
 
-/// What is wrong, and where; without the names of types, which say nothing to a client.
+/// What is wrong, and where: without the names of types, which say nothing to a client, and without its texts.
 fn invalid_params(error: &serde_path_to_error::Error<serde_json::Error>) -> InvalidParams {
-    let (path, reason) = (error.path().to_string(), error.inner().to_string());
-    let ends = [" at line ", ", expected struct ", " of untagged enum "];
-    let shown = |reason, end| str::split_once(reason, end).map_or(reason, |(before, _)| before);
-    let reason = ends.into_iter().fold(reason.as_str(), shown);
-    let place = if path == "." { String::new() } else { format!("`{path}`: ") };
-    InvalidParams(truncate(&format!("invalid params: {place}{reason}"), MAX_COMPLAINT_CHARS).into_owned())
+    let (path, message) = (error.path().to_string(), error.inner().to_string());
+    let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
+    let (found, expected) = message.rsplit_once(", expected ").map_or((message, None), |(f, e)| (f, Some(e)));
+    let found = [" of untagged enum ", " \""].iter().fold(found, |found, end| found.split(end).next().unwrap_or(found));
+    let is_type = |expected: &&str| expected.starts_with("struct ") || expected.contains("enum ");
+    let expected = expected.filter(|expected| !is_type(expected)).map(|expected| format!(", expected {expected}"));
+    let place = if path == "." { String::new() } else { format!("`{}`: ", truncate(&path, MAX_PATH_CHARS)) };
+    let reason = format!("{found}{}", expected.unwrap_or_default());
+    InvalidParams(format!("invalid params: {place}{}", truncate(&reason, MAX_REASON_CHARS)))
 }
 
 fn with_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(
-    params: &str,
+    params: Option<&str>,
 ) -> Result<Request<M, P>, InvalidParams> {
-    let mut params: P = parse(params)?;
+    let mut params: P = parse_params(params)?;
     let meta = params.meta_mut().take();
     let mut request = Request::new(params);
     keep_meta(meta, &mut request.extensions);
@@ -129,9 +133,9 @@ fn with_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(
 }
 
 fn with_optional_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(
-    params: &str,
+    params: Option<&str>,
 ) -> Result<RequestOptionalParam<M, P>, InvalidParams> {
-    let mut params: P = parse(params)?;
+    let mut params: P = parse_params(params)?;
     let meta = params.meta_mut().take();
     let mut request = RequestOptionalParam::with_param(params);
     keep_meta(meta, &mut request.extensions);
@@ -144,29 +148,38 @@ struct ParamsMeta {
     meta: Option<RequestMetaObject>,
 }
 
-fn without_params<M: Default>(params: &str) -> Result<RequestNoParam<M>, InvalidParams> {
+fn without_params<M: Default>(params: Option<&str>) -> Result<RequestNoParam<M>, InvalidParams> {
     let mut request = RequestNoParam::default();
-    keep_meta(parse::<ParamsMeta>(params)?.meta, &mut request.extensions);
+    keep_meta(parse_params::<ParamsMeta>(params)?.meta, &mut request.extensions);
     Ok(request)
 }
 
 /// Keeps the metadata of a request. The capabilities in it have no type before they are used.
-fn keep_meta(meta: Option<RequestMetaObject>, extensions: &mut Extensions) {
+pub(super) fn keep_meta(meta: Option<RequestMetaObject>, extensions: &mut Extensions) {
     let Some(mut meta) = meta else { return };
-    match meta.get_mut("io.modelcontextprotocol/clientCapabilities") {
-        Some(capabilities @ Value::Null) => *capabilities = Value::Object(Map::new()),
-        Some(capabilities) => read_empty_lists(capabilities),
-        None => {}
+    if let Some(capabilities) =
+        meta.get_mut("io.modelcontextprotocol/clientCapabilities").filter(|written| has_empty(written))
+        && let Ok(ParamsCapabilities { capabilities: read }) =
+            parse_params(Some(&json!({ "capabilities": capabilities }).to_string()))
+    {
+        *capabilities = serde_json::to_value(read).unwrap_or_default();
     }
     extensions.insert(meta);
 }
 
-/// Makes objects of the empty lists in a value that has no other lists.
-fn read_empty_lists(value: &mut Value) {
+/// Params that hold capabilities, as in `initialize`.
+#[derive(Deserialize)]
+struct ParamsCapabilities {
+    capabilities: ClientCapabilities,
+}
+
+/// Whether there is anything that may stand for an empty object.
+fn has_empty(value: &Value) -> bool {
     match value {
-        Value::Array(items) if items.is_empty() => *value = Value::Object(Map::new()),
-        Value::Object(members) => members.values_mut().for_each(read_empty_lists),
-        _ => {}
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.values().any(has_empty),
+        _ => false,
     }
 }
 
@@ -190,7 +203,7 @@ mod tests {
     #[test]
     fn empty_list_or_null_is_an_object_where_one_is_due() {
         for (method, written, expected) in [
-            ("tools/list", "[ ]", json!({})),
+            ("tools/list", "{}", json!({})),
             ("tools/call", r#"{"name":"[]","arguments":[ ]}"#, json!({ "name": "[]", "arguments": {} })),
             (
                 "tools/call",
@@ -226,12 +239,18 @@ mod tests {
         }
     }
 
+    fn initialize_with_nulls(count: usize) -> String {
+        let nulls: Vec<String> = (0..count).map(|number| format!(r#""x{number}":null"#)).collect();
+        format!(
+            r#"{{"protocolVersion":"2025-06-18","clientInfo":{{"name":"c","version":"1"}},"capabilities":{{"experimental":{{{}}}}}}}"#,
+            nulls.join(",")
+        )
+    }
+
     #[test]
     fn what_is_wrong_is_said_of_the_params_as_they_came() {
-        let many = (0..=MAX_EMPTY_VALUES).map(|number| format!(r#""x{number}":null"#)).collect::<Vec<_>>().join(",");
-        let many = format!(
-            r#"{{"protocolVersion":"2025-06-18","clientInfo":{{"name":"c","version":"1"}},"capabilities":{{"experimental":{{{many}}}}}}}"#
-        );
+        assert!(read("initialize", &initialize_with_nulls(MAX_EMPTY_VALUES)).is_ok());
+        let too_many = initialize_with_nulls(MAX_EMPTY_VALUES + 1);
         for (method, written, expected) in [
             ("tools/list", "[1]", "`params` must be an object"),
             ("tools/call", r#"{"name":null}"#, "invalid params: `name`: invalid type: null, expected a string"),
@@ -240,8 +259,22 @@ mod tests {
                 r#"{"name":"n","arguments":[1]}"#,
                 "invalid params: `arguments`: invalid type: sequence, expected a map",
             ),
+            (
+                "tools/call",
+                r#"{"name":"n","arguments":"x at line 3, expected \"y"}"#,
+                "invalid params: `arguments`: invalid type: string, expected a map",
+            ),
             ("tools/call", r#"{"name":"a","arguments":[],"name":"b"}"#, "invalid params: duplicate field `name`"),
-            ("initialize", &many, "invalid params: `capabilities.experimental.x7`: invalid type: null, expected a map"),
+            (
+                "completion/complete",
+                r#"{"ref":"x","argument":{"name":"a","value":""}}"#,
+                "invalid params: `ref`: invalid type: string",
+            ),
+            (
+                "initialize",
+                &too_many,
+                "invalid params: `capabilities.experimental.x32`: invalid type: null, expected a map",
+            ),
         ] {
             assert_eq!(read(method, written).unwrap_err(), expected, "{written}");
         }
