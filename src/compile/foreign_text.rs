@@ -130,7 +130,7 @@ const FORMS: &[Form] = &[
 impl Form {
     /// Whether a text has the sign with which it begins: cheaper than to look for all of it.
     fn may_be_in(&self, text: &str) -> bool {
-        self.open.bytes().next().is_some_and(|sign| memchr::memchr(sign, text.as_bytes()).is_some())
+        self.open.as_bytes().first().is_some_and(|sign| memchr::memchr(*sign, text.as_bytes()).is_some())
     }
 
     /// Each place of a text that has this form, with its name.

@@ -74,7 +74,7 @@ impl Schema {
 
     /// Keeps the text of the schema alone, until its next use.
     pub fn compact(&mut self) {
-        // Not `to_string`, whose formatter costs twice as much.
+        // Not `Value::to_string`, whose formatter costs twice as much.
         self.text = serde_json::to_string(self.root()).unwrap_or_default().into();
         self.root = OnceLock::new();
     }

@@ -137,8 +137,8 @@ impl SharedServer {
         Ok(Some(SessionRecord { start, changes }))
     }
 
-    /// A session that is to be in the store.
-    pub(crate) fn share_session(&self, id: Arc<str>, lifetime: Duration) -> SharedSession {
+    /// The session of this id in the store.
+    pub(crate) fn shared_session(&self, id: Arc<str>, lifetime: Duration) -> SharedSession {
         SharedSession { shared_server: self.clone(), id, lifetime }
     }
 
@@ -191,13 +191,13 @@ impl SharedSession {
     }
 
     /// Tells the store and the other replicas of a change.
-    pub(crate) async fn keep_change(&self, change: SessionChange) -> Result<(), StoreError> {
-        self.store_change(&change).await?;
+    pub(crate) async fn publish_change(&self, change: SessionChange) -> Result<(), StoreError> {
+        self.keep_change(&change).await?;
         self.tell(SessionMessage::Changed(change)).await
     }
 
     /// Keeps a change in place of an earlier one of the same thing.
-    async fn store_change(&self, change: &SessionChange) -> Result<(), StoreError> {
+    async fn keep_change(&self, change: &SessionChange) -> Result<(), StoreError> {
         let json = encode(change);
         let (field, value) = match change {
             SessionChange::Level(_) => ("level".to_owned(), Some(&*json)),
@@ -254,6 +254,11 @@ impl SharedSession {
 }
 
 impl ConnectionHandler {
+    /// The session in the store, where other replicas may serve it too.
+    pub(crate) fn shared_session(&self) -> Option<&SharedSession> {
+        self.shared_session.as_ref()
+    }
+
     /// Tells the store what the session of this caller began with, and how it has changed so far.
     pub(crate) async fn keep_session(&self, access: &AccessControl) -> Result<(), StoreError> {
         let (Some(shared), Some(negotiated)) = (&self.shared_session, self.session.negotiated()) else { return Ok(()) };
@@ -262,7 +267,7 @@ impl ConnectionHandler {
         let start = SessionStart { caller: access.caller_key(), client: client.clone(), version };
         shared.store().put(&key(&shared.id), &encode(&start), shared.lifetime).await?;
         for change in self.changes_so_far() {
-            shared.store_change(&change).await?;
+            shared.keep_change(&change).await?;
         }
         Ok(())
     }
@@ -302,6 +307,6 @@ impl ConnectionHandler {
         request: &McpRequest,
     ) -> Result<(), ErrorData> {
         let Some(shared) = &self.shared_session else { return Ok(()) };
-        shared.keep_change(change).await.map_err(|StoreError| request.store_is_away())
+        shared.publish_change(change).await.map_err(|StoreError| request.store_is_away())
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn task_policy(
     }
     let Some(policy) = snapshot.catalog.task_policy(name) else { return Ok(None) };
     snapshot.catalog.check_task(name, arguments, &server.call_context(request, &request.cancel))?;
-    match (request.version.is_sessionless() && check_declared(request).is_ok(), policy.required) {
+    match (request.version.is_sessionless() && knows_tasks(request), policy.required) {
         (true, _) => Ok(Some(policy)),
         (false, false) => Ok(None),
         (false, true) => {
@@ -196,15 +196,18 @@ async fn wait_for_end(context: &TaskContext, stop: &CancellationToken, ttl: Dura
     }
 }
 
-/// Refuses what belongs to a task if the client does not declare that it knows tasks.
+/// Whether the client declares that it knows tasks.
+fn knows_tasks(request: &McpRequest) -> bool {
+    request.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks())
+}
+
+/// Refuses what belongs to a task if the client does not know tasks.
 fn check_declared(request: &McpRequest) -> Result<(), ErrorData> {
-    match request.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks()) {
-        true => Ok(()),
-        false => {
-            let needed = ClientCapabilities::builder().enable_tasks().build();
-            Err(ErrorData::missing_required_client_capability(needed))
-        }
+    if knows_tasks(request) {
+        return Ok(());
     }
+    let needed = ClientCapabilities::builder().enable_tasks().build();
+    Err(ErrorData::missing_required_client_capability(needed))
 }
 
 /// `tasks/get`.

@@ -6,7 +6,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use rmcp::model::{
     CancelledNotification, ClientNotification, ClientRequest, CustomNotification, CustomRequest, ErrorCode, ErrorData,
-    Notification, NotificationNoParam, RequestId,
+    Notification, NotificationNoParam, RequestId, RequestMetaObject,
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
@@ -228,8 +228,7 @@ impl Envelope<'_> {
             }
             MessageKind::Answer { id, result, error } => {
                 let invalid = "invalid response, expected `result` or `error`";
-                let is_empty = |result: &&str| *result == "null" || is_empty_list(result);
-                let result = result.map(|result| if is_empty(&result) { "{}" } else { result });
+                let result = result.map(|result| if result == "null" || is_empty_list(result) { "{}" } else { result });
                 let answer = match (result, error) {
                     (Some(result), _) if id.is_some() => serde_json::from_str(result).map(Ok),
                     (_, Some(error)) => serde_json::from_str(error).map(Err),
@@ -265,15 +264,21 @@ fn parse_request(method: &str, params: Option<&str>) -> Result<ClientRequest, St
     Ok(custom_request(method, params.map_err(|error| format!("invalid params: {error}"))?, invalid))
 }
 
-/// Invalid metadata stays in the params.
+/// Metadata that is no object stays in the params, which show then that nothing of them can be relied on.
 fn custom_request(method: &str, mut params: Option<Value>, invalid: Option<InvalidParams>) -> ClientRequest {
-    let meta = match params.as_mut().and_then(Value::as_object_mut) {
-        Some(params) if params.get("_meta").is_some_and(Value::is_object) => params.shift_remove("_meta"),
+    let members = params.as_mut().and_then(Value::as_object_mut);
+    let meta = members.and_then(|members| match members.get("_meta")? {
+        Value::Object(_) => members.shift_remove("_meta"),
+        Value::Array(items) if items.is_empty() => members.shift_remove("_meta"),
         _ => None,
-    };
+    });
     let mut request = CustomRequest::new(method, params);
-    keep_meta(meta.and_then(|meta| serde_json::from_value(meta).ok()), &mut request.extensions);
-    invalid.into_iter().for_each(|invalid| _ = request.extensions.insert(invalid));
+    if let Some(Value::Object(meta)) = meta {
+        keep_meta(Some(RequestMetaObject::from(meta)), &mut request.extensions);
+    }
+    if let Some(invalid) = invalid {
+        request.extensions.insert(invalid);
+    }
     ClientRequest::CustomRequest(request)
 }
 
@@ -306,7 +311,7 @@ mod tests {
 
     use super::*;
     use proptest::prelude::*;
-    use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _, RequestMetaObject};
+    use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _};
     use serde_json::to_value;
 
     fn parse(bytes: &[u8]) -> Result<Option<Incoming>, MessageError> {

@@ -20,7 +20,7 @@ const BYTES_PER_VALUE: u64 = 240;
 
 /// How much memory a message takes at most that is written so.
 pub(super) fn message_size(bytes: &[u8]) -> u64 {
-    let (mut containers, mut values, mut escaped_bytes) = (0, 0, 0);
+    let (mut containers, mut values, mut escaped_bytes, mut is_copied) = (0, 0, 0, false);
     let mut rest = bytes;
     while let Some((byte, after)) = rest.split_first() {
         rest = after;
@@ -29,11 +29,13 @@ pub(super) fn message_size(bytes: &[u8]) -> u64 {
             // What is empty allocates nothing.
             b'[' | b'{' => containers += u64::from(!matches!(rest.first(), Some(b']' | b'}'))),
             b',' | b':' => values += 1,
+            // `[]` and null may stand for empty objects, which are put in a copy.
+            b']' | b'n' => is_copied = true,
             _ => {}
         }
     }
     MESSAGE_BYTES
-        + bytes.len() as u64 * BYTES_PER_BYTE
+        + bytes.len() as u64 * (BYTES_PER_BYTE + u64::from(is_copied))
         + escaped_bytes * BYTES_PER_ESCAPED_BYTE
         + containers * BYTES_PER_CONTAINER
         + values * BYTES_PER_VALUE

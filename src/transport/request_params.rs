@@ -7,20 +7,26 @@ use rmcp::model::{
     RequestOptionalParam, RequestParamsMeta,
 };
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, value::RawValue};
 use serde_path_to_error::{Path, Segment};
 
-use crate::{diagnostic::truncate, server::InvalidParams};
+use crate::{budget::serialized_size, diagnostic::truncate, server::InvalidParams};
 
-/// How many values of a message are read as the empty objects that they stand for, each by another parse: in a message of
-/// any length, and in a short one; and how many bytes are parsed for that.
-const MIN_EMPTY_VALUES: usize = 4;
-const MAX_EMPTY_VALUES: usize = 32;
+use super::length_limits::MAX_INITIALIZE_BYTES;
+
+/// How often params are parsed again to read a value as the empty object that it stands for: of any length, and of few
+/// bytes.
+const MIN_REPARSES: usize = 4;
+const MAX_REPARSES: usize = 32;
+/// How many bytes are parsed for that.
 const MAX_REPARSED_BYTES: usize = 512 * 1024;
 
 /// How much is said of where something is wrong, and of what is.
 const MAX_PATH_CHARS: usize = 128;
 const MAX_REASON_CHARS: usize = 128;
+
+/// The `_meta` key of what the client of a request of 2026-07-28 can do.
+const CLIENT_CAPABILITIES_META_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// A request of a method with such params; `None` where there is no such method.
 ///
@@ -74,27 +80,29 @@ pub(super) fn parse_params<P: DeserializeOwned>(params: Option<&str>) -> Result<
     if !params.starts_with('{') {
         return Err(InvalidParams("`params` must be an object".to_owned()));
     }
-    if let Ok(parsed) = serde_json::from_str(params) {
-        return Ok(parsed);
-    }
-    let mut params = params.to_owned();
-    let mut replaced = (String::new(), InvalidParams("invalid params".to_owned()));
-    let rounds = (MAX_REPARSED_BYTES / params.len()).clamp(MIN_EMPTY_VALUES, MAX_EMPTY_VALUES);
-    for _ in 0..=rounds {
+    serde_json::from_str(params).or_else(|_| parse_with_empty_objects(params.to_owned()))
+}
+
+/// Reads params in which values may stand for empty objects.
+fn parse_with_empty_objects<P: DeserializeOwned>(mut params: String) -> Result<P, InvalidParams> {
+    let mut reparses = (MAX_REPARSED_BYTES / params.len()).clamp(MIN_REPARSES, MAX_REPARSES);
+    let mut replaced: Option<(String, InvalidParams)> = None;
+    loop {
         let error = match serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(&params)) {
             Ok(parsed) => return Ok(parsed),
             Err(error) => error,
         };
         let (path, invalid) = (error.path().to_string(), invalid_params(&error));
-        match empty_value_at(&params, error.path()) {
-            // No object was due.
-            _ if replaced.0 == path => return Err(replaced.1),
-            None => return Err(invalid),
-            Some(empty) => params.replace_range(empty, "{}"),
+        // No object was due where one was put.
+        if let Some((_, invalid)) = replaced.take().filter(|(before, _)| *before == path) {
+            return Err(invalid);
         }
-        replaced = (path, invalid);
+        let empty = empty_value_at(&params, error.path()).filter(|_| reparses > 0);
+        let Some(empty) = empty else { return Err(invalid) };
+        params.replace_range(empty, "{}");
+        replaced = Some((path, invalid));
+        reparses -= 1;
     }
-    Err(replaced.1)
 }
 
 /// Where a value stands that may mean an empty object.
@@ -109,16 +117,25 @@ fn empty_value_at(json: &str, path: &Path) -> Option<Range<usize>> {
     (value == "null" || is_empty_list(value)).then(|| start..start + value.len())
 }
 
-/// What is wrong, and where: without the names of types, which say nothing to a client, and without its texts.
+/// What is wrong, and where: in the words of JSON, without the names of types, and without the client's strings.
 fn invalid_params(error: &serde_path_to_error::Error<serde_json::Error>) -> InvalidParams {
     let (path, message) = (error.path().to_string(), error.inner().to_string());
+    // As in: invalid type: string "x", expected struct Y at line 1 column 2.
     let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
-    let (found, expected) = message.rsplit_once(", expected ").map_or((message, None), |(f, e)| (f, Some(e)));
+    let split = message.rsplit_once(", expected ");
+    let (found, expected) = split.map_or((message, None), |(found, expected)| (found, Some(expected)));
     let found = [" of untagged enum ", " \""].iter().fold(found, |found, end| found.split(end).next().unwrap_or(found));
-    let is_type = |expected: &&str| expected.starts_with("struct ") || expected.contains("enum ");
-    let expected = expected.filter(|expected| !is_type(expected)).map(|expected| format!(", expected {expected}"));
+    let found = match found {
+        "invalid type: map" => "invalid type: object",
+        _ if found == "invalid type: sequence" || found.starts_with("invalid length ") => "invalid type: array",
+        _ => found,
+    };
+    let is_object =
+        |expected: &str| ["a map", "struct ", "internally tagged enum "].iter().any(|o| expected.starts_with(o));
+    let expected = expected.map(|expected| if is_object(expected) { "an object" } else { expected });
+    let expected = expected.map(|expected| format!(", expected {expected}")).unwrap_or_default();
     let place = if path == "." { String::new() } else { format!("`{}`: ", truncate(&path, MAX_PATH_CHARS)) };
-    let reason = format!("{found}{}", expected.unwrap_or_default());
+    let reason = format!("{found}{expected}");
     InvalidParams(format!("invalid params: {place}{}", truncate(&reason, MAX_REASON_CHARS)))
 }
 
@@ -154,15 +171,18 @@ fn without_params<M: Default>(params: Option<&str>) -> Result<RequestNoParam<M>,
     Ok(request)
 }
 
-/// Keeps the metadata of a request. The capabilities in it have no type before they are used.
+/// Keeps the metadata of a request. The capabilities in it have no type before they are used; they may be as long as those
+/// of `initialize`.
 pub(super) fn keep_meta(meta: Option<RequestMetaObject>, extensions: &mut Extensions) {
     let Some(mut meta) = meta else { return };
-    if let Some(capabilities) =
-        meta.get_mut("io.modelcontextprotocol/clientCapabilities").filter(|written| has_empty(written))
-        && let Ok(ParamsCapabilities { capabilities: read }) =
-            parse_params(Some(&json!({ "capabilities": capabilities }).to_string()))
-    {
-        *capabilities = serde_json::to_value(read).unwrap_or_default();
+    let capabilities = meta.get_mut(CLIENT_CAPABILITIES_META_KEY);
+    let is_short = |written: &Value| serialized_size(written) <= MAX_INITIALIZE_BYTES as u64;
+    if let Some(capabilities) = capabilities.filter(|written| has_empty(written) && is_short(written)) {
+        // Those that cannot be read are as good as null, and refused.
+        let params = format!(r#"{{"capabilities":{}}}"#, std::mem::take(capabilities));
+        if let Ok(ParamsCapabilities { capabilities: read }) = parse_params(Some(&params)) {
+            *capabilities = serde_json::to_value(read).unwrap_or_default();
+        }
     }
     extensions.insert(meta);
 }
@@ -195,7 +215,7 @@ mod tests {
         let mut request = parse_typed_request(method, Some(params)).map_err(|InvalidParams(complaint)| complaint)?;
         let request = request.as_mut().unwrap();
         let meta = request.extensions_mut().remove::<RequestMetaObject>();
-        let capabilities = meta.and_then(|meta| meta.get("io.modelcontextprotocol/clientCapabilities").cloned());
+        let capabilities = meta.and_then(|meta| meta.get(CLIENT_CAPABILITIES_META_KEY).cloned());
         let params = serde_json::to_value(request).unwrap().get("params").cloned().unwrap_or_default();
         Ok((params, capabilities))
     }
@@ -249,31 +269,31 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_of_the_params_as_they_came() {
-        assert!(read("initialize", &initialize_with_nulls(MAX_EMPTY_VALUES)).is_ok());
-        let too_many = initialize_with_nulls(MAX_EMPTY_VALUES + 1);
+        assert!(read("initialize", &initialize_with_nulls(MAX_REPARSES)).is_ok());
+        let too_many = initialize_with_nulls(MAX_REPARSES + 1);
         for (method, written, expected) in [
             ("tools/list", "[1]", "`params` must be an object"),
             ("tools/call", r#"{"name":null}"#, "invalid params: `name`: invalid type: null, expected a string"),
             (
                 "tools/call",
                 r#"{"name":"n","arguments":[1]}"#,
-                "invalid params: `arguments`: invalid type: sequence, expected a map",
+                "invalid params: `arguments`: invalid type: array, expected an object",
             ),
             (
                 "tools/call",
                 r#"{"name":"n","arguments":"x at line 3, expected \"y"}"#,
-                "invalid params: `arguments`: invalid type: string, expected a map",
+                "invalid params: `arguments`: invalid type: string, expected an object",
             ),
             ("tools/call", r#"{"name":"a","arguments":[],"name":"b"}"#, "invalid params: duplicate field `name`"),
             (
                 "completion/complete",
                 r#"{"ref":"x","argument":{"name":"a","value":""}}"#,
-                "invalid params: `ref`: invalid type: string",
+                "invalid params: `ref`: invalid type: string, expected an object",
             ),
             (
                 "initialize",
                 &too_many,
-                "invalid params: `capabilities.experimental.x32`: invalid type: null, expected a map",
+                "invalid params: `capabilities.experimental.x32`: invalid type: null, expected an object",
             ),
         ] {
             assert_eq!(read(method, written).unwrap_err(), expected, "{written}");

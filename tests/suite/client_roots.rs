@@ -394,7 +394,7 @@ fn no_roots_are_an_empty_list() {
     let folder = TestFolder::with_manifest(ASKING);
     folder.write("notes/mine.txt", "");
     on_every_version_and_wire(&folder, &json!({ "roots": { "listChanged": true } }), |client| {
-        for nothing in [json!({ "roots": [] }), json!({ "roots": null }), json!({})] {
+        for nothing in [json!({ "roots": [] }), json!({ "roots": null }), json!({}), json!([])] {
             let call = |tool: &str, arguments: Value| client.call_with_answers(tool, arguments, |_, _| nothing.clone());
             assert_eq!(text_of(&call("optional", json!({}))["content"][0]), "<[]>", "{nothing}");
             let outside = call("within", json!({ "path": "/srv/one" }));

@@ -318,8 +318,12 @@ pub fn is_roots_list(answer: &Value) -> bool {
     roots_of(answer).is_some()
 }
 
-/// What a `ListRootsResult` lists: nothing where `roots` is null or absent. `None` if it is not such a result.
+/// What a `ListRootsResult` lists: nothing where `roots` is null or absent, or the result is `[]`, as PHP writes an empty
+/// object. `None` if it is not such a result.
 fn roots_of(answer: &Value) -> Option<&[Value]> {
+    if answer.as_array().is_some_and(Vec::is_empty) {
+        return Some(&[]);
+    }
     match answer.as_object()?.get("roots") {
         None | Some(Value::Null) => Some(&[]),
         Some(roots) => roots.as_array().map(Vec::as_slice),

@@ -225,7 +225,7 @@ fn entries(file: &EntryFile, shared: &SharedTexts<'_>, unused: &mut Vec<UnusedNa
     }
 }
 
-/// What may use every argument.
+/// What may use every argument, found in one pass. If it were `None`, every argument would count as used.
 static MAY_USE_ANY_ARGUMENT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?:script|tool|prompt|file):|x-mcp-header|arguments ?\}\}|each arguments|@root\}\}").ok()
 });

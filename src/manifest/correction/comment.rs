@@ -19,6 +19,7 @@ impl Corrector<'_> {
     pub(super) fn texts_cut_by_comment(&mut self, root: NodeId) {
         let has_sign = self.report.sources.get(self.document.file()).is_some_and(|source| {
             let text = source.text();
+            // One byte is found faster than two.
             let begins_comment = |at: usize| text.get(..at).is_some_and(|before| before.ends_with(' '));
             let mut signs = text.match_indices('#').filter(|(at, _)| begins_comment(*at));
             signs.any(|(at, _)| text.get(at + 1..).is_some_and(begins_text))

@@ -83,7 +83,7 @@ struct ConnectionState {
 pub(super) enum Phase {
     /// A request.
     Idle,
-    /// The rest of the head of one.
+    /// The first request, or the rest of the head of another.
     Head,
     /// The rest of its body.
     Body,

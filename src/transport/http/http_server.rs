@@ -38,7 +38,8 @@ use super::{
     response::{RefusedRequest, add_cors_headers, denied_response, method_not_allowed, other_path, text_response},
     resumed_events,
     session::{HttpSession, SESSION_ID_HEADER},
-    sessions::{Sessions, sleep_until_due},
+    sessions::Sessions,
+    sleep_until_due,
     sse::{self, SsePaths},
     stream_name::StreamName,
 };

@@ -47,7 +47,7 @@ use futures_util::{
     FutureExt,
     future::{FusedFuture, join},
 };
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::HttpServingMode;
@@ -260,4 +260,12 @@ async fn drain(
         join(shared_server.wait_until_idle(), sessions.wait_until_answered()).await;
     };
     let _ = tokio::time::timeout(drain.timeout, answered).await;
+}
+
+/// Sleeps until an instant, or forever without one.
+async fn sleep_until_due(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
 }

@@ -81,13 +81,10 @@ impl RefusedRequest {
             RefusedRequest::Later(_, error, _) => Some(error.message().to_owned()),
             _ => None,
         };
-        let is_unknown_session = matches!(self, RefusedRequest::SessionNotFound);
         let mut response = self.response(redactors);
-        let note = match is_unknown_session {
-            true => Some(RefusalReason::UnknownSession.into()),
-            false => RefusalNote::of_status(response.status()),
-        };
-        if let Some(note) = note.filter(|_| response.extensions().get::<RefusalNote>().is_none()) {
+        if response.extensions().get::<RefusalNote>().is_none()
+            && let Some(note) = RefusalNote::of_status(response.status())
+        {
             let note = detail.into_iter().fold(note, RefusalNote::with_detail);
             response.extensions_mut().insert(note);
         }
@@ -98,7 +95,11 @@ impl RefusedRequest {
         match self {
             RefusedRequest::Text(status, text) => text_response(status, redactors.redact_text(text.into_owned())),
             RefusedRequest::Response(response) => *response,
-            RefusedRequest::SessionNotFound => text_response(StatusCode::NOT_FOUND, "Not Found: Session not found"),
+            RefusedRequest::SessionNotFound => {
+                let mut response = text_response(StatusCode::NOT_FOUND, "Not Found: Session not found");
+                response.extensions_mut().insert(RefusalNote::from(RefusalReason::UnknownSession));
+                response
+            }
             RefusedRequest::Message(status, error) => json_response(status, error.into_message(redactors).json),
             RefusedRequest::Later(status, error, wait) => {
                 let mut response = json_response(status, error.into_message(redactors).json);

@@ -62,7 +62,7 @@ impl ResumedStream {
                 Some(replica) => self.shared_server.replica_has_ended(replica).await,
                 None => true,
             };
-            let events = match &self.session.shared {
+            let events = match self.session.handler.shared_session() {
                 Some(shared) => shared.events(&name, &mut self.position).await.unwrap_or_default(),
                 None => Vec::new(),
             };

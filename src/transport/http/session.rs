@@ -54,8 +54,6 @@ pub(super) struct HttpSession {
     end_token: CancellationToken,
     pub(super) caller: Arc<Caller>,
     created_at: Instant,
-    /// Where other replicas may serve it too.
-    pub(super) shared: Option<SharedSession>,
     /// Whether its client has opened the stream of what belongs to no request, here or elsewhere.
     pub(super) has_listened: AtomicBool,
     state: Mutex<HttpSessionState>,
@@ -101,14 +99,13 @@ impl HttpSession {
             handler: shared_server.connect(
                 Arc::new(SessionSink(session.clone())),
                 shared_server.stop_token(),
-                ConnectionKind::Session { id: Some(id.clone()), shared: shared.clone() },
+                ConnectionKind::Session { id: Some(id.clone()), shared },
             ),
             id,
             owner: sender.access().clone(),
             end_token,
             caller,
             created_at,
-            shared,
             has_listened: AtomicBool::new(false),
             state: Mutex::new(state),
         })
@@ -341,7 +338,7 @@ mod tests {
 
     fn begun_as(is_single_stream: bool, is_shared: bool) -> Arc<HttpSession> {
         let (shared_server, id) = (shared_server(TEST_MANIFEST), SessionId::from("s"));
-        let shared = is_shared.then(|| shared_server.share_session(id.clone(), Duration::MAX));
+        let shared = is_shared.then(|| shared_server.shared_session(id.clone(), Duration::MAX));
         let session = HttpSession::new(
             &shared_server,
             id,

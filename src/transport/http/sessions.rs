@@ -18,6 +18,7 @@ use super::{
     authentication::Sender,
     response::RefusedRequest,
     session::{HttpSession, SESSION_ID_HEADER},
+    sleep_until_due,
 };
 
 /// What a session is known by.
@@ -76,7 +77,7 @@ impl Sessions {
     ) -> Arc<HttpSession> {
         let end_token = self.shutdown.child_token();
         // Sessions that are used are renewed every quarter of their lifetime.
-        let shared = self.are_shared.then(|| self.shared_server.share_session(id.clone(), self.idle() * 5 / 4));
+        let shared = self.are_shared.then(|| self.shared_server.shared_session(id.clone(), self.idle() * 5 / 4));
         let session = HttpSession::new(&self.shared_server, id.clone(), is_single_stream, sender, end_token, shared);
         open.insert(id, session.clone());
         session
@@ -95,7 +96,7 @@ impl Sessions {
             if let Some(session) = open.remove(&idle) {
                 session.end();
                 // Nobody may fill the store with sessions. The lifetime of each ends in any case.
-                if let Some(shared) = session.shared.clone() {
+                if let Some(shared) = session.handler.shared_session().cloned() {
                     tokio::spawn(async move { shared.forget().await });
                 }
             }
@@ -120,7 +121,7 @@ impl Sessions {
         let Some(record) = record else { return Ok(None) };
         let session = self.restore(id, record, sender)?;
         // Whoever ended it before it was held here did not reach it.
-        let is_kept = match &session.shared {
+        let is_kept = match session.handler.shared_session() {
             Some(shared) => shared.is_kept().await,
             None => Ok(true),
         };
@@ -144,7 +145,7 @@ impl Sessions {
 
     /// Ends a session for good, wherever it is held.
     pub(super) async fn end_everywhere(&self, session: &HttpSession) -> Result<(), StoreError> {
-        if let Some(shared) = &session.shared {
+        if let Some(shared) = session.handler.shared_session() {
             shared.forget().await?;
         }
         self.end(&session.id);
@@ -281,14 +282,6 @@ fn evictable_session(
     let idle = open().filter_map(|(id, session)| Some((session.idle_since()?, id)));
     let (_, id) = idle.filter(|(since, _)| since.elapsed() >= EVICTION_IDLE).min_by_key(|(since, _)| *since)?;
     Some(id.clone())
-}
-
-/// Sleeps until an instant, or forever without one.
-pub(super) async fn sleep_until_due(due: Option<Instant>) {
-    match due {
-        Some(due) => tokio::time::sleep_until(due).await,
-        None => std::future::pending().await,
-    }
 }
 
 #[cfg(test)]

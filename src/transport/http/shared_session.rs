@@ -29,17 +29,17 @@ impl HttpSession {
 
     /// Tells the store of it, where other replicas may serve it.
     pub(super) async fn keep(&self) -> Result<(), StoreError> {
-        let Some(shared) = &self.shared else { return Ok(()) };
+        let Some(shared) = self.handler.shared_session() else { return Ok(()) };
         self.handler.keep_session(&self.owner).await?;
         match self.has_listened.load(Ordering::Acquire) {
-            true => shared.keep_change(SessionChange::Listened).await,
+            true => shared.publish_change(SessionChange::Listened).await,
             false => Ok(()),
         }
     }
 
-    /// It in the store, if that is to be told that it is used.
+    /// The shared session, where the store is due to be told that it is used.
     pub(super) fn due_renewal(&self) -> Option<SharedSession> {
-        let shared = self.shared.as_ref()?;
+        let shared = self.handler.shared_session()?;
         let mut state = self.state();
         let is_due = state.last_used > state.renewed_at && state.renewed_at.elapsed() > shared.lifetime / RENEWALS;
         is_due.then(|| state.renewed_at = Instant::now())?;
@@ -48,7 +48,7 @@ impl HttpSession {
 
     /// Whether it writes a stream, which another replica may do.
     pub(super) fn writes(&self, name: &StreamName) -> bool {
-        let own = self.shared.as_ref().map(SharedSession::replica);
+        let own = self.handler.shared_session().map(SharedSession::replica);
         name.replica.as_deref() == own
     }
 
@@ -65,7 +65,7 @@ impl HttpSession {
     /// Takes what its client has sent to another replica.
     fn receive_forwarded(&self, json: &str) {
         let payload = ReceivedPayload::parse(json.as_bytes(), &self.caller, &RequestSender::default());
-        let Ok(payload) = payload else { return };
+        let Ok(payload @ ReceivedPayload::Message(_)) = payload else { return };
         let mut state = self.state();
         state.is_initialized = true;
         state.liveness.record_message();
@@ -85,10 +85,10 @@ impl HttpSession {
     /// Tells a client that has read the stream of what belongs to no request before, or may have elsewhere, that it may have
     /// missed something.
     pub(super) async fn note_listening(self: &Arc<HttpSession>) {
-        let Some(shared) = &self.shared else { return };
+        let Some(shared) = self.handler.shared_session() else { return };
         let is_first = !self.has_listened.swap(true, Ordering::AcqRel);
         // While the store is away nobody knows whether it is the first time.
-        if is_first && shared.keep_change(SessionChange::Listened).await.is_ok() {
+        if is_first && shared.publish_change(SessionChange::Listened).await.is_ok() {
             return;
         }
         let session = self.clone();
@@ -99,7 +99,7 @@ impl HttpSession {
     pub(super) fn asked_elsewhere(&self, id: &RequestId) -> Option<&SharedSession> {
         // Who pings is the replica on whose stream that goes out.
         let has_pinged = || is_ping(id) && self.state().streams.standalone().has_reader();
-        self.shared.as_ref().filter(|_| !has_pinged() && !self.handler.peer().has_asked(id))
+        self.handler.shared_session().filter(|_| !has_pinged() && !self.handler.peer().has_asked(id))
     }
 
     /// Tells other replicas of a notification that may be about what they do: a request that is not known here, or the whole
@@ -110,7 +110,7 @@ impl HttpSession {
             Some(id) => !cancelled_here.contains(id),
             None => matches!(notification, N::InitializedNotification(_) | N::RootsListChangedNotification(_)),
         };
-        if let Some(shared) = self.shared.as_ref().filter(|_| concerns_others) {
+        if let Some(shared) = self.handler.shared_session().filter(|_| concerns_others) {
             shared.forward_notification(notification);
         }
     }
