@@ -90,8 +90,8 @@ pub(crate) fn needs_session(method: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
-/// What is wrong with the params of a request, in words for its sender. It is kept in the extensions of a `CustomRequest`, as
-/// which unknown methods are read too, so that every transport makes the same checks first.
+/// What is wrong with the params of a request, in words for its sender. It is kept in the extensions of a
+/// `CustomRequest`, as which unknown methods are read too, so that every transport makes the same checks first.
 #[derive(Debug, Clone)]
 pub(crate) struct InvalidParams(pub(crate) String);
 

@@ -171,8 +171,8 @@ fn without_params<M: Default>(params: Option<&str>) -> Result<RequestNoParam<M>,
     Ok(request)
 }
 
-/// Keeps the metadata of a request. The capabilities in it have no type before they are used; they may be as long as those
-/// of `initialize`.
+/// Keeps the metadata of a request. The capabilities in it have no type before they are used; those with empty lists may
+/// be as long as those of `initialize`.
 pub(super) fn keep_meta(meta: Option<RequestMetaObject>, extensions: &mut Extensions) {
     let Some(mut meta) = meta else { return };
     let capabilities = meta.get_mut(CLIENT_CAPABILITIES_META_KEY);
