@@ -264,7 +264,7 @@ fn parse_request(method: &str, params: Option<&str>) -> Result<ClientRequest, St
     Ok(custom_request(method, params.map_err(|error| format!("invalid params: {error}"))?, invalid))
 }
 
-/// Metadata that is no object stays in the params, which show then that nothing of them can be relied on.
+/// Metadata that is not an object stays in the params, as a sign that nothing of them can be relied on.
 fn custom_request(method: &str, mut params: Option<Value>, invalid: Option<InvalidParams>) -> ClientRequest {
     let members = params.as_mut().and_then(Value::as_object_mut);
     let meta = members.and_then(|members| match members.get("_meta")? {

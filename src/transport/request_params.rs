@@ -1,6 +1,6 @@
 //! The params of requests, by method.
 
-use std::{collections::HashMap, ops::Range};
+use std::{borrow::Cow, collections::HashMap, ops::Range};
 
 use rmcp::model::{
     ClientCapabilities, ClientRequest, DiscoverRequestParams, Extensions, Request, RequestMetaObject, RequestNoParam,
@@ -80,11 +80,11 @@ pub(super) fn parse_params<P: DeserializeOwned>(params: Option<&str>) -> Result<
     if !params.starts_with('{') {
         return Err(InvalidParams("`params` must be an object".to_owned()));
     }
-    serde_json::from_str(params).or_else(|_| parse_with_empty_objects(params.to_owned()))
+    serde_json::from_str(params).or_else(|_| parse_with_empty_objects(Cow::Borrowed(params)))
 }
 
-/// Reads params in which values may stand for empty objects.
-fn parse_with_empty_objects<P: DeserializeOwned>(mut params: String) -> Result<P, InvalidParams> {
+/// Reads params in which values may stand for empty objects. They are copied where one does.
+fn parse_with_empty_objects<P: DeserializeOwned>(mut params: Cow<'_, str>) -> Result<P, InvalidParams> {
     let mut reparses = (MAX_REPARSED_BYTES / params.len()).clamp(MIN_REPARSES, MAX_REPARSES);
     let mut replaced: Option<(String, InvalidParams)> = None;
     loop {
@@ -99,7 +99,7 @@ fn parse_with_empty_objects<P: DeserializeOwned>(mut params: String) -> Result<P
         }
         let empty = empty_value_at(&params, error.path()).filter(|_| reparses > 0);
         let Some(empty) = empty else { return Err(invalid) };
-        params.replace_range(empty, "{}");
+        params.to_mut().replace_range(empty, "{}");
         replaced = Some((path, invalid));
         reparses -= 1;
     }
@@ -131,7 +131,7 @@ fn invalid_params(error: &serde_path_to_error::Error<serde_json::Error>) -> Inva
         _ => found,
     };
     let is_object =
-        |expected: &str| ["a map", "struct ", "internally tagged enum "].iter().any(|o| expected.starts_with(o));
+        |expected: &str| ["a map", "struct ", "internally tagged enum "].iter().any(|kind| expected.starts_with(kind));
     let expected = expected.map(|expected| if is_object(expected) { "an object" } else { expected });
     let expected = expected.map(|expected| format!(", expected {expected}")).unwrap_or_default();
     let place = if path == "." { String::new() } else { format!("`{}`: ", truncate(&path, MAX_PATH_CHARS)) };

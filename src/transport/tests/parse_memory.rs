@@ -74,11 +74,12 @@ fn measured(bytes: &[u8]) -> (u64, u64) {
 }
 
 /// Where a sender puts what it likes.
-const MESSAGES: [&str; 12] = [
+const MESSAGES: [&str; 13] = [
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"t":@}}}"#,
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"t":@},"name":"x","arguments":{}}}"#,
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","inputResponses":{"t":{"action":"accept","content":{"t":@}}}}}"#,
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"t":@},"inputResponses":[]}}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{"t":@},"name":7}}"#,
     r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"roots":null,"experimental":{"t":{"t":@}}}}}}"#,
     r#"{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"x","arguments":{"t":@}}}"#,
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"t":@}}"#,
