@@ -27,6 +27,7 @@ pub use caller::{Caller, CallerKind, Share};
 pub use capacity::{Capacity, block_if_large, block_if_large_with_secrets};
 pub use exceeded::{BudgetExceeded, round_for_display};
 pub use memory_size::{json_memory_size, memory_size, serialized_size};
+use pool::Content;
 pub use pool::{
     ADMISSION_TIMEOUT, Busy, DEFAULT_POOL_BYTES, MemoryPool, Reservation, SMALL_RESERVATION_BYTES, Suspension,
 };
@@ -109,7 +110,7 @@ impl Budget {
             cancel,
             input_bytes: AtomicUsize::new(0),
             held: Mutex::default(),
-            outputs: Arc::new(caller.reserve_outputs()),
+            outputs: Arc::new(Reservation::new(caller.clone(), Content::Outputs)),
         };
         Budget { holding: Holding::new(Arc::new(call)), deadline: Duration::MAX, timeout: Duration::MAX }
     }

@@ -126,11 +126,6 @@ impl Caller {
         reservation
     }
 
-    /// What a new call holds of outputs.
-    pub(super) fn reserve_outputs(self: &Arc<Caller>) -> Reservation {
-        Reservation::new(self.clone(), Content::Outputs)
-    }
-
     /// The pool that its requests share with those of others.
     pub fn pool(&self) -> &MemoryPool {
         &self.capacity().messages
@@ -164,7 +159,7 @@ pub struct Busy;
 
 /// What is in reserved memory, and thus which pool it is of.
 #[derive(Debug, Default, Clone, Copy)]
-enum Content {
+pub(super) enum Content {
     #[default]
     Messages,
     Outputs,
@@ -180,7 +175,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    fn new(caller: Arc<Caller>, content: Content) -> Reservation {
+    pub(super) fn new(caller: Arc<Caller>, content: Content) -> Reservation {
         let (bytes, is_suspended) = Default::default();
         Reservation { caller, content, bytes, is_suspended }
     }

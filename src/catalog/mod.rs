@@ -6,6 +6,7 @@ pub mod listing;
 pub mod result;
 mod access;
 mod access_checks;
+mod call_traits;
 mod clients;
 mod entry;
 mod inputs;
@@ -36,11 +37,9 @@ use crate::action::{CallContext, ListKind, McpClient, RunPlan};
 use crate::diagnostic::{nearest, truncate};
 use crate::identity::{AccessControl, CallerSecrets};
 use crate::redact::Redactor;
-use crate::template::{Template, UriSlot};
 use crate::world::TracePropagation;
 
 use access::ensure_visible;
-use inputs::Inputs;
 use listing::{Lists, Object, ServerInfo, ToolListing};
 use result::call_result::{PromptResult, ResultBlock, ResultMessage, TaskPolicy, ToolResult};
 use result::refusal::{CallError, Refusal, RefusalKind};
@@ -51,6 +50,7 @@ pub use build::entry_places::{EntryPlaces, PackPlace};
 pub use build::included_files::{ReadFiles, ReadPacks, read_packs};
 pub use build::serving_checks::{AcceptError, HttpServingMode, ServingMode, SettingsAtStart, UnacceptedCatalog};
 pub use build::{BuildOutcome, build, build_for_clients};
+pub use call_traits::CallTraits;
 pub use changes::Changes;
 pub use clients::{ClientProfile, KnownClient, missing_lists};
 pub use listing::bridge::{BridgePolicy, BridgedLists};
@@ -153,7 +153,7 @@ impl Catalog {
 
     /// The tool of a name that finds or calls others, where these are searched.
     pub fn search_tool(&self, name: &str) -> Option<SearchTool> {
-        SearchTool::from_name(name).filter(|_| self.searches_tools())
+        if self.searches_tools() { SearchTool::from_name(name) } else { None }
     }
 
     /// The name of the tool that a call runs, which another may have been asked to call.
@@ -191,33 +191,6 @@ impl Catalog {
         }
     }
 
-    /// Whether a call of a tool runs actions.
-    pub fn tool_runs_actions(&self, name: &str) -> bool {
-        let tool = self.listed_tool(name);
-        tool.is_some_and(|tool| tool.plan.is_some() || self.any_resource_runs_actions(tool.resource_uris()))
-    }
-
-    /// Whether the calls of a tool are limited, so that their order matters.
-    pub fn tool_limits_calls(&self, name: &str) -> bool {
-        self.listed_tool(name).is_some_and(|tool| tool.limit.is_some())
-    }
-
-    /// Whether rendering a prompt runs actions.
-    pub fn prompt_runs_actions(&self, name: &str) -> bool {
-        let prompt = self.prompts.get(name);
-        prompt.is_some_and(|prompt| prompt.plan.is_some() || self.any_resource_runs_actions(prompt.resource_uris()))
-    }
-
-    /// Whether reading a URI runs actions.
-    pub fn resource_runs_actions(&self, uri: &str) -> bool {
-        self.find_resource(uri).is_some_and(|(resource, _)| resource.plan().is_some())
-    }
-
-    /// Whether what a URI has is in memory, so that reading it waits for nothing.
-    pub fn resource_is_in_memory(&self, uri: &str) -> bool {
-        self.find_resource(uri).is_some_and(|(resource, _)| resource.is_in_memory())
-    }
-
     /// How many steps a call runs, by its method and the name or URI that is called.
     pub fn step_count(&self, method: &str, name: &str) -> usize {
         let plan = match method {
@@ -226,14 +199,6 @@ impl Catalog {
             _ => self.find_resource(name).and_then(|(resource, _)| resource.plan()),
         };
         plan.map_or(0, RunPlan::step_count)
-    }
-
-    /// Whether one of these resources may run actions; any might if its URI is only known at a call.
-    fn any_resource_runs_actions<'a>(&self, uris: impl IntoIterator<Item = &'a Template<UriSlot>>) -> bool {
-        uris.into_iter().any(|uri| match uri.read_paths().is_empty() {
-            true => self.resource_runs_actions(uri.source()),
-            false => self.resources.iter().any(|resource| resource.plan().is_some()),
-        })
     }
 
     /// Whether skills are declared, even if there are none now.
@@ -379,20 +344,6 @@ impl Catalog {
                 resource.may_answer(&values).then(|| resource.fingerprint(&values))
             }
         }
-    }
-
-    /// Whether an entry interacts with its client during a call, or depends on its capabilities.
-    pub fn uses_client(&self) -> bool {
-        self.plans().any(RunPlan::uses_client)
-            || self.tools.values().any(|tool| tool.has_queue())
-            || self.tools.values().any(|tool| tool.requires.is_some())
-            || self.inputs().any(Inputs::asks_for_roots)
-    }
-
-    fn inputs(&self) -> impl Iterator<Item = &Inputs> {
-        let tools = self.tools.values().map(|tool| &tool.inputs);
-        let prompts = self.prompts.values().map(|prompt| &prompt.inputs);
-        tools.chain(prompts).chain(self.resources.iter().map(|resource| &resource.inputs))
     }
 
     /// Whether an entry asks its client.

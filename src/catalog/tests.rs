@@ -34,8 +34,8 @@ use crate::world::{
 };
 
 /// A server in a folder of its own.
-struct CatalogFixture {
-    catalog: Catalog,
+pub(super) struct CatalogFixture {
+    pub(super) catalog: Catalog,
     world: Arc<dyn World>,
     store: Arc<dyn Store>,
     _folder: TempDir,
@@ -62,7 +62,7 @@ fn with_manifest_head(path: &str, text: &str) -> String {
 }
 
 impl CatalogFixture {
-    fn new(manifest: &str) -> CatalogFixture {
+    pub(super) fn new(manifest: &str) -> CatalogFixture {
         CatalogFixture::with_files(&[("folio.yaml", manifest)], &[])
     }
 

@@ -330,11 +330,12 @@ async fn get_prompt(
     request: &McpRequest,
 ) -> Result<CallOutcome<ToolResult>, ErrorData> {
     let PromptArguments { name, arguments } = parse_arguments(BridgeTool::GetPrompt.input_schema(), params.arguments)?;
+    let traits = request.snapshot.catalog.prompt_traits(&name);
     let mut prompt_request = GetPromptRequestParams::new(name);
     prompt_request.arguments = arguments;
     prompt_request.input_responses = params.input_responses;
     prompt_request.request_state = params.request_state;
-    Ok(prompts::render(server, &mut prompt_request, request).await?.map(prompt_content))
+    Ok(prompts::render(server, &mut prompt_request, traits, request).await?.map(prompt_content))
 }
 
 /// The blocks of a prompt. In a conversation, a line before each message says whose it is.
@@ -366,10 +367,11 @@ async fn read_resource(
     request: &McpRequest,
 ) -> Result<CallOutcome<ToolResult>, ErrorData> {
     let ResourceArguments { uri } = parse_arguments(BridgeTool::ReadResource.input_schema(), params.arguments)?;
+    let traits = request.snapshot.catalog.resource_traits(&uri);
     let mut resource_request = ReadResourceRequestParams::new(uri);
     resource_request.input_responses = params.input_responses;
     resource_request.request_state = params.request_state;
-    let outcome = resources::read_contents(server, &mut resource_request, request).await?;
+    let outcome = resources::read_contents(server, &mut resource_request, traits, request).await?;
     Ok(outcome.map(|ResourceResult { contents, .. }| ToolResult {
         content: contents.into_iter().map(contents_block).filter(|block| !block.is_blank()).collect(),
         ..ToolResult::default()

@@ -7,6 +7,7 @@ use std::time::Instant;
 use tracing::Level;
 
 use crate::catalog::{
+    CallTraits,
     listing::Object,
     result::call_result::{PromptResult, ResourceResult, ResultBlock, ToolResult},
     result::refusal::{CallError, RefusalKind},
@@ -32,8 +33,7 @@ pub(crate) struct CallTarget<'a> {
     pub(crate) method: &'static str,
     /// The tool or prompt, or the URI.
     pub(crate) name: &'a str,
-    /// Whether it runs actions, and not only renders.
-    pub(crate) runs_actions: bool,
+    pub(crate) traits: CallTraits,
 }
 
 /// A call that is logged when it ends; if it is dropped before, as cancelled.
@@ -84,18 +84,6 @@ impl CallSender<'_> {
             CallSender::Request(request) => SentBy::new(request),
             CallSender::Task(_, sent_by) => sent_by.clone(),
         }
-    }
-}
-
-/// How a call ended.
-struct CallEnd {
-    outcome: &'static str,
-    reason: Option<String>,
-}
-
-impl CallEnd {
-    fn new(outcome: &'static str) -> CallEnd {
-        CallEnd { outcome, reason: None }
     }
 }
 
@@ -156,37 +144,31 @@ impl<'a> CallLog<'a> {
     /// Logs how it ended.
     pub(crate) fn finish<T: LoggedResult>(mut self, outcome: &Result<T, CallError>) {
         let Some(started) = self.started.take() else { return };
-        let end = match outcome {
-            Ok(answer) => match answer.failure() {
-                Some(reason) => self.failed(reason),
-                None => CallEnd::new("ok"),
-            },
-            Err(CallError::InputRequired(_)) => CallEnd::new("input required"),
-            Err(CallError::Detached(_)) => CallEnd::new("continues as a task"),
-            Err(CallError::Refused(refusal)) if refusal.kind == RefusalKind::Cancelled => CallEnd::new("cancelled"),
-            Err(CallError::Refused(refusal)) => self.failed(&refusal.message),
+        let (outcome, reason) = match outcome {
+            Ok(answer) => answer.failure().map_or(("ok", None), |reason| ("failed", Some(reason))),
+            Err(CallError::InputRequired(_)) => ("input required", None),
+            Err(CallError::Detached(_)) => ("continues as a task", None),
+            Err(CallError::Refused(refusal)) if refusal.kind == RefusalKind::Cancelled => ("cancelled", None),
+            Err(CallError::Refused(refusal)) => ("failed", Some(&*refusal.message)),
         };
-        self.write(end, started);
+        self.write(outcome, reason, started);
     }
 
     /// Logs that the call failed without an outcome.
     pub(crate) fn fail(mut self, reason: &str) {
         if let Some(started) = self.started.take() {
-            self.write(self.failed(reason), started);
+            self.write("failed", Some(reason), started);
         }
     }
 
-    fn failed(&self, reason: &str) -> CallEnd {
-        let reason = first_line(&self.sender.redactor().redact_text(reason));
-        CallEnd { outcome: "failed", reason: Some(reason) }
-    }
-
-    fn write(&self, end: CallEnd, started: Instant) {
-        if end.reason.is_none() && !self.logs_success() {
+    /// A call that did not fail has a line if it acts, where that is logged.
+    fn write(&self, outcome: &str, reason: Option<&str>, started: Instant) {
+        let logs_success = || self.target.traits.runs_actions && tracing::enabled!(target: "folio::call", Level::INFO);
+        if reason.is_none() && !logs_success() {
             return;
         }
         let elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let CallEnd { outcome, reason } = end;
+        let reason = reason.map(|reason| first_line(&self.sender.redactor().redact_text(reason)));
         let reason = reason.as_deref();
         let suffix = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
         let (method, name) = (self.target.method, &*self.name());
@@ -205,17 +187,12 @@ impl<'a> CallLog<'a> {
             );
         }
     }
-
-    /// Whether it has a line if it did not fail: a call of what acts, where that is logged.
-    fn logs_success(&self) -> bool {
-        self.target.runs_actions && tracing::enabled!(target: "folio::call", Level::INFO)
-    }
 }
 
 impl Drop for CallLog<'_> {
     fn drop(&mut self) {
         if let Some(started) = self.started.take() {
-            self.write(CallEnd::new("cancelled"), started);
+            self.write("cancelled", None, started);
         }
     }
 }

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use crate::catalog::CallTraits;
+
 /// What a request costs: the time in which a client earns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestCost {
@@ -15,8 +17,8 @@ pub(crate) enum RequestCost {
 }
 
 impl RequestCost {
-    pub(crate) fn of_call(runs_actions: bool) -> RequestCost {
-        if runs_actions { RequestCost::Action } else { RequestCost::Plain }
+    pub(crate) fn of_call(traits: CallTraits) -> RequestCost {
+        if traits.runs_actions { RequestCost::Action } else { RequestCost::Plain }
     }
 
     pub(crate) fn duration(self, calls_per_second: u32) -> Duration {

@@ -10,7 +10,7 @@ use rmcp::model::{
 };
 use tokio::task::coop::unconstrained;
 
-use crate::catalog::Catalog;
+use crate::catalog::{CallTraits, Catalog};
 use crate::spec_version::SpecVersion;
 
 use super::{
@@ -52,7 +52,9 @@ impl ConnectionHandler {
             return;
         }
         let snapshot = self.shared_server.snapshot();
-        let begins_now = begins_now(&incoming, &snapshot.catalog);
+        let traits = call_traits(&incoming.message, &snapshot.catalog);
+        let is_small = incoming.reservation.bytes() <= SMALL_MESSAGE_BYTES;
+        let begins_now = traits.is_none_or(|traits| is_small && traits.begins_at_once);
         let IncomingRequest { id, mut message, reservation, cancel, bytes, sender } = incoming;
         let RequestSender { access, secrets, address, traceparent } = sender;
         let meta = message.extensions_mut().remove::<RequestMetaObject>().unwrap_or_default();
@@ -64,7 +66,7 @@ impl ConnectionHandler {
         };
         let (id_of_answer, session) = (id.clone(), self.session.clone());
         // What changes later does not matter to it.
-        let (access, secrets) = (snapshot.catalog.access_of(access), snapshot.catalog.caller_secrets(secrets));
+        let (access, secrets) = snapshot.catalog.caller_of(access, secrets);
         if session.is_lasting {
             session.set_access(&access);
         }
@@ -83,6 +85,7 @@ impl ConnectionHandler {
             redactor,
             snapshot,
             method,
+            traits: traits.unwrap_or_default(),
             version,
             capabilities,
             session,
@@ -111,7 +114,7 @@ impl ConnectionHandler {
         {
             return OutgoingMessage::unavailable(request.id.clone(), &error::not_recorded());
         }
-        let outcome = match self.check_method(&message, request) {
+        let outcome = match check_version(&message, request).and_then(|()| self.check_method(request)) {
             Ok(()) => self.answer_method(message, request).await,
             Err(refused) => Err(refused),
         };
@@ -141,9 +144,8 @@ impl ConnectionHandler {
         }
     }
 
-    /// Refuses a request whose version, session, scopes or declared capabilities do not allow its method.
-    fn check_method(&self, message: &ClientRequest, request: &McpRequest) -> Result<(), ErrorData> {
-        check_version(message, request)?;
+    /// Refuses a request whose session, scopes or declared capabilities do not allow its method.
+    fn check_method(&self, request: &McpRequest) -> Result<(), ErrorData> {
         let Some(method) = request.method else { return Ok(()) };
         if method.needs_session() && !request.session.is_lasting && request.session.negotiated().is_some() {
             return Err(error::needs_session(method.name));
@@ -237,20 +239,18 @@ impl ConnectionHandler {
     }
 }
 
-/// Whether a request runs nothing that may block, or must not be overtaken.
-fn begins_now(incoming: &IncomingRequest, catalog: &Catalog) -> bool {
+/// What a call does, also through a tool that calls another; `None` for other requests.
+fn call_traits(message: &ClientRequest, catalog: &Catalog) -> Option<CallTraits> {
     use ClientRequest as R;
-    let is_small = incoming.reservation.bytes() <= SMALL_MESSAGE_BYTES;
-    match &*incoming.message {
+    Some(match message {
         R::CallToolRequest(call) => {
-            let tool = catalog.called_tool(&call.params.name, call.params.arguments.as_ref());
-            is_small && (!catalog.tool_runs_actions(tool) || catalog.tool_limits_calls(tool))
+            catalog.tool_traits(catalog.called_tool(&call.params.name, call.params.arguments.as_ref()))
         }
-        R::GetPromptRequest(get) => is_small && !catalog.prompt_runs_actions(&get.params.name),
-        R::ReadResourceRequest(read) => is_small && catalog.resource_is_in_memory(&read.params.uri),
-        R::CompleteRequest(_) => false,
-        _ => true,
-    }
+        R::GetPromptRequest(get) => catalog.prompt_traits(&get.params.name),
+        R::ReadResourceRequest(read) => catalog.resource_traits(&read.params.uri),
+        R::CompleteRequest(_) => CallTraits::default(),
+        _ => return None,
+    })
 }
 
 /// The answer, or an error where a panic ends its request: the connection and its other requests go on.

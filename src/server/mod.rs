@@ -122,7 +122,8 @@ impl ConnectionHandler {
                 });
             }
             () = cancel.cancelled() => false,
-            () = self.wait_for_stop() => true,
+            // Those that are nearly done end before.
+            () = async { self.stop.cancelled().await; tokio::time::sleep(STOP_GRACE).await } => true,
         };
         cancel.cancel();
         let answer = tokio::time::timeout(CANCEL_GRACE, call).await;
@@ -132,12 +133,6 @@ impl ConnectionHandler {
             }
             answer => answer,
         }
-    }
-
-    /// Returns when calls are to be cancelled: those that are nearly done end before.
-    async fn wait_for_stop(&self) {
-        self.stop.cancelled().await;
-        tokio::time::sleep(STOP_GRACE).await;
     }
 
     /// The context of a call that `cancel` ends, without its client. What its actions read is redacted before anything

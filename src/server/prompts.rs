@@ -5,6 +5,7 @@ use futures_util::future::BoxFuture;
 use rmcp::model::{ErrorData, GetPromptRequestParams};
 
 use crate::action::CallContext;
+use crate::catalog::CallTraits;
 use crate::catalog::result::call_result::{PromptResult, ResultMessage};
 
 use super::{
@@ -24,7 +25,7 @@ pub(crate) fn get<'a>(
 ) -> BoxFuture<'a, Result<Bytes, ErrorData>> {
     Box::pin(async move {
         let version = request.version;
-        let outcome = render(server, &mut params, request).await?;
+        let outcome = render(server, &mut params, request.traits, request).await?;
         outcome.into_result(|mut answer: PromptResult| {
             let messages = answer.messages.into_iter().enumerate();
             let adapted = messages.map(|(nth, message)| ResultMessage {
@@ -42,13 +43,13 @@ pub(crate) fn get<'a>(
 pub(crate) async fn render(
     server: &ConnectionHandler,
     params: &mut GetPromptRequestParams,
+    traits: CallTraits,
     request: &McpRequest,
 ) -> Result<CallOutcome<PromptResult>, ErrorData> {
     let (catalog, version, name) = (&request.snapshot.catalog, request.version, params.name.as_str());
-    let runs_actions = catalog.prompt_runs_actions(name);
-    server.charge(request, RequestCost::of_call(runs_actions))?;
+    server.charge(request, RequestCost::of_call(traits))?;
     let entry_call = EntryCall {
-        target: CallTarget { method: "prompts/get", name, runs_actions },
+        target: CallTarget { method: "prompts/get", name, traits },
         arguments: params.arguments.take(),
         responses: params.input_responses.take(),
         state: params.request_state.take(),

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::action::CallRecorder;
 use crate::budget::Reservation;
+use crate::catalog::CallTraits;
 use crate::catalog::result::refusal::{Refusal, RefusalKind};
 use crate::identity::{AccessControl, CallerSecrets};
 use crate::redact::Redactor;
@@ -67,6 +68,8 @@ pub(crate) struct McpRequest {
     pub(crate) snapshot: Arc<CatalogSnapshot>,
     /// The method; `None` where MCP has none of its name.
     pub(crate) method: Option<&'static Method>,
+    /// What the call does that it is, if it is one.
+    pub(crate) traits: CallTraits,
     /// The newest version with sessions where none has begun.
     pub(crate) version: SpecVersion,
     /// What is declared: to its session at its start, or else by the catalog. `None` where no session has begun.

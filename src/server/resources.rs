@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use rmcp::model::{ErrorData, ReadResourceRequestParams};
 
 use crate::action::CallContext;
+use crate::catalog::CallTraits;
 use crate::catalog::result::call_result::ResourceResult;
 
 use super::{
@@ -27,7 +28,7 @@ pub(crate) fn read<'a>(
 ) -> BoxFuture<'a, Result<Bytes, ErrorData>> {
     Box::pin(async move {
         let version = request.version;
-        let outcome = read_contents(server, &mut params, request).await?;
+        let outcome = read_contents(server, &mut params, request.traits, request).await?;
         outcome.into_result(|answer: ResourceResult| {
             let mut notes = request.snapshot.cached_result_notes(version);
             if version.is_sessionless() {
@@ -44,13 +45,13 @@ pub(crate) fn read<'a>(
 pub(crate) async fn read_contents(
     server: &ConnectionHandler,
     params: &mut ReadResourceRequestParams,
+    traits: CallTraits,
     request: &McpRequest,
 ) -> Result<CallOutcome<ResourceResult>, ErrorData> {
     let (catalog, version, uri) = (&request.snapshot.catalog, request.version, params.uri.as_str());
-    let runs_actions = catalog.resource_runs_actions(uri);
-    server.charge(request, RequestCost::of_call(runs_actions))?;
+    server.charge(request, RequestCost::of_call(traits))?;
     let entry_call = EntryCall {
-        target: CallTarget { method: "resources/read", name: uri, runs_actions },
+        target: CallTarget { method: "resources/read", name: uri, traits },
         arguments: None,
         responses: params.input_responses.take(),
         state: params.request_state.take(),

@@ -42,14 +42,6 @@ pub(crate) struct EntryCall<'a> {
     pub(crate) may_detach: bool,
 }
 
-impl EntryCall<'_> {
-    /// Whether it may ask its client, or tells it something on the way.
-    fn uses_client(&self, request: &McpRequest) -> bool {
-        let has_heartbeat = self.target.runs_actions && request.meta.get_progress_token().is_some();
-        request.snapshot.uses_client || has_heartbeat || self.may_detach || self.state.is_some()
-    }
-}
-
 /// How a call ended.
 pub(crate) enum CallOutcome<T> {
     Done(T),
@@ -93,8 +85,9 @@ impl ConnectionHandler {
         call: impl Fn(Option<Object>, CallContext) -> BoxFuture<'a, Result<T, CallError>> + Send + Sync + 'a,
         refuse: impl Fn(Refusal) -> ErrorData + Send + Sync + 'a,
     ) -> impl Future<Output = Result<CallOutcome<T>, ErrorData>> + Send + 'a {
-        let uses_client = entry_call.uses_client(request);
         let EntryCall { target, arguments, responses, state, may_detach } = entry_call;
+        let has_heartbeat = target.traits.runs_actions && request.meta.get_progress_token().is_some();
+        let uses_client = target.traits.uses_client || has_heartbeat || may_detach || state.is_some();
         async move {
             let checkpoint = match &state {
                 Some(state) => Some(Box::pin(self.open_state(state, target, arguments.as_ref(), request)).await?),

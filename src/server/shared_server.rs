@@ -143,7 +143,7 @@ impl SharedServer {
 
     /// Those who are told of requests, if there are any.
     pub(crate) fn observers(&self) -> Option<&Observers> {
-        self.inner.observers.get().filter(|observers| !observers.is_empty())
+        self.inner.observers.get()
     }
 
     /// Whether the server is well.

@@ -33,8 +33,6 @@ pub(crate) struct CatalogSnapshot {
     pub(crate) capabilities: DeclaredCapabilities,
     /// The changes that clients are notified of.
     pub(crate) change_capabilities: ChangeCapabilities,
-    /// Whether entries interact with their client.
-    pub(crate) uses_client: bool,
     /// How often a step has announced a change of a resource, by its normalized URI.
     update_counts: Arc<HashMap<String, u64>>,
     /// How often every resource was announced, as messages of other replicas may have been lost.
@@ -246,7 +244,6 @@ impl CatalogSnapshot {
             revisions,
             capabilities,
             change_capabilities,
-            uses_client: catalog.uses_client(),
             update_counts,
             resource_announcements: 0,
             last_log: None,

@@ -151,8 +151,8 @@ async fn run_task(
     let _running = shared_server.start_call();
     let task_client = Arc::new(task_client);
     let call = CallContext { client: Some(task_client.clone()), checkpoint: checkpoint.map(Arc::new), ..call };
-    let runs_actions = snapshot.catalog.tool_runs_actions(&name);
-    let target = CallTarget { method: "tools/call", name: &name, runs_actions };
+    let traits = snapshot.catalog.tool_traits(&name);
+    let target = CallTarget { method: "tools/call", name: &name, traits };
     let redactor = request_redactor(snapshot.catalog.redactor(), &call.secrets);
     let log = CallLog::start(target, arguments.as_ref(), CallSender::Task(&redactor, sent_by));
     let answer = snapshot.catalog.call_tool(&name, arguments, &call);

@@ -38,8 +38,7 @@ pub(crate) fn call<'a>(
             return respond(answer, &params.name, request);
         }
         let (name, arguments) = (&*params.name, params.arguments.take());
-        let runs_actions = catalog.tool_runs_actions(name);
-        if let Err(refused) = server.charge(request, RequestCost::of_call(runs_actions)) {
+        if let Err(refused) = server.charge(request, RequestCost::of_call(request.traits)) {
             return respond(ToolResult::failure(refused.message), name, request);
         }
         let policy = match tasks::task_policy(server, name, arguments.as_ref(), request) {
@@ -60,7 +59,7 @@ pub(crate) fn call<'a>(
             return Box::pin(tasks::start_task(server, task_call, request)).await;
         }
         let entry_call = EntryCall {
-            target: CallTarget { method: "tools/call", name, runs_actions },
+            target: CallTarget { method: "tools/call", name, traits: request.traits },
             arguments,
             responses: params.input_responses.take(),
             state: params.request_state.take(),

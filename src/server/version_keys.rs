@@ -1,5 +1,7 @@
 //! What older versions do not know: keys as a table, and blocks of content in other words. See also `output_shape`.
 
+use std::{collections::BTreeMap, sync::LazyLock};
+
 use bytes::Bytes;
 use rmcp::model::{ErrorData, TASKS_EXTENSION_ID};
 use serde::Serialize;
@@ -14,7 +16,7 @@ use crate::spec_version::SpecVersion;
 use super::snapshot::ResultNotes;
 
 /// What keys are of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     Tool,
     Prompt,
@@ -72,13 +74,22 @@ const INNER_PLACES: [(Place, &str, Place); 6] = [
     (Place::Capabilities, "extensions", Place::Extensions),
 ];
 
+/// The places with the version since which all of their keys are known, those of what is in them too. Each answer asks.
+static WHOLE_SINCE: LazyLock<BTreeMap<Place, SpecVersion>> = LazyLock::new(|| {
+    let places = KEYS.iter().map(|(place, ..)| *place).chain(INNER_PLACES.iter().map(|(outer, ..)| *outer));
+    places.map(|place| (place, place.whole_since())).collect()
+});
+
 impl Place {
     /// Whether a version knows all of its keys.
     pub(crate) fn is_whole_in(self, version: SpecVersion) -> bool {
-        let keys = KEYS.iter().filter(|(place, ..)| *place == self);
-        let mut inner = INNER_PLACES.iter().filter(|(outer, ..)| *outer == self);
-        keys.map(|(.., since)| *since).all(|since| since <= version)
-            && inner.all(|(.., place)| place.is_whole_in(version))
+        WHOLE_SINCE.get(&self).is_none_or(|since| *since <= version)
+    }
+
+    fn whole_since(self) -> SpecVersion {
+        let keys = KEYS.iter().filter(|(place, ..)| *place == self).map(|(.., since)| *since);
+        let inner = INNER_PLACES.iter().filter(|(outer, ..)| *outer == self).map(|(.., place)| place.whole_since());
+        keys.chain(inner).max().unwrap_or(SpecVersion::V2024_11_05)
     }
 }
 

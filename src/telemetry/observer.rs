@@ -120,10 +120,6 @@ impl Observers {
         Observers { all, parts }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
     /// What any of them wants.
     pub fn parts(&self) -> RecordParts {
         self.parts

@@ -31,7 +31,8 @@ impl DeferredWaker {
 
     /// Does what may wake the task, which is not woken meanwhile. Returns whether it should have been.
     pub(super) fn defer<T>(&self, work: impl FnOnce() -> T) -> (T, bool) {
-        let deferring = Deferring::begin(self);
+        self.is_deferring.store(true, SeqCst);
+        let deferring = Deferring(self);
         let done = work();
         drop(deferring);
         (done, self.was_woken.swap(false, SeqCst))
@@ -57,13 +58,6 @@ impl Wake for DeferredWaker {
 
 /// Ends even if the work panics.
 struct Deferring<'a>(&'a DeferredWaker);
-
-impl Deferring<'_> {
-    fn begin(waker: &DeferredWaker) -> Deferring<'_> {
-        waker.is_deferring.store(true, SeqCst);
-        Deferring(waker)
-    }
-}
 
 impl Drop for Deferring<'_> {
     fn drop(&mut self) {

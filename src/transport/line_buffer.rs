@@ -53,7 +53,16 @@ impl LineBuffer {
     pub(super) fn next(&mut self) -> LineEvent {
         loop {
             let rest = self.bytes.get(self.searched_bytes..).unwrap_or_default();
-            let Some(length) = memchr::memchr(b'\n', rest) else { return self.partial_line() };
+            let Some(length) = memchr::memchr(b'\n', rest) else {
+                self.searched_bytes = self.bytes.len();
+                if self.searched_bytes - self.start <= MAX_LINE_BYTES && !self.is_skipping {
+                    return LineEvent::NeedMore;
+                }
+                self.bytes.clear();
+                (self.start, self.searched_bytes) = (0, 0);
+                let is_known = std::mem::replace(&mut self.is_skipping, true);
+                return if is_known { LineEvent::NeedMore } else { LineEvent::TooLong };
+            };
             let line = self.start..self.searched_bytes + length;
             self.start = line.end + 1;
             self.searched_bytes = self.start;
@@ -65,17 +74,6 @@ impl LineBuffer {
             }
             return LineEvent::Line(line);
         }
-    }
-
-    fn partial_line(&mut self) -> LineEvent {
-        self.searched_bytes = self.bytes.len();
-        if self.searched_bytes - self.start <= MAX_LINE_BYTES && !self.is_skipping {
-            return LineEvent::NeedMore;
-        }
-        self.bytes.clear();
-        self.start = 0;
-        self.searched_bytes = 0;
-        if std::mem::replace(&mut self.is_skipping, true) { LineEvent::NeedMore } else { LineEvent::TooLong }
     }
 }
 

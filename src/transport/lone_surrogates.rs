@@ -1,6 +1,6 @@
 //! Replaces halves of surrogate pairs, as of an emoji that was cut: JSON may hold them, but no text can.
 
-use std::{borrow::Cow, ops::Range, sync::LazyLock};
+use std::{borrow::Cow, sync::LazyLock};
 
 use memchr::memmem;
 
@@ -9,22 +9,9 @@ static UNICODE_ESCAPE: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memm
 
 /// A message whose lone halves are U+FFFD. It keeps its length.
 pub(super) fn replace_lone_surrogates(bytes: &[u8]) -> Cow<'_, [u8]> {
-    let halves = lone_surrogates(bytes);
-    if halves.is_empty() {
-        return Cow::Borrowed(bytes);
-    }
-    let mut replaced = bytes.to_vec();
-    for digits in halves {
-        replaced.get_mut(digits).into_iter().for_each(|digits| digits.copy_from_slice(b"fffd"));
-    }
-    Cow::Owned(replaced)
-}
-
-/// The digits of escapes that are half of a surrogate pair.
-fn lone_surrogates(bytes: &[u8]) -> Vec<Range<usize>> {
-    let mut halves = Vec::new();
+    let mut replaced = Cow::Borrowed(bytes);
     if UNICODE_ESCAPE.find(bytes).is_none() {
-        return halves;
+        return replaced;
     }
     let mut at = 0;
     while let Some(next) = memchr::memchr(b'\\', bytes.get(at..).unwrap_or_default()) {
@@ -34,13 +21,14 @@ fn lone_surrogates(bytes: &[u8]) -> Vec<Range<usize>> {
         match escaped_unit(bytes, at) {
             _ if is_pair => at += 12,
             Some(0xD800..=0xDFFF) => {
-                halves.push(at + 2..at + 6);
+                let digits = replaced.to_mut().get_mut(at + 2..at + 6);
+                digits.into_iter().for_each(|digits| digits.copy_from_slice(b"fffd"));
                 at += 6;
             }
             _ => at += 2,
         }
     }
-    halves
+    replaced
 }
 
 /// The unit of UTF-16 that is escaped at a place as `\uXXXX`.

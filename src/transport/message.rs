@@ -160,7 +160,7 @@ pub(super) fn parse_envelope(bytes: &[u8]) -> Result<Envelope<'_>, MessageError>
     if method.get().len() > MAX_LABEL_BYTES {
         return Err(MessageError::invalid_request(valid_id, too_long_message("method", MAX_LABEL_BYTES)));
     }
-    let Some(method) = text_of(method) else {
+    let Ok(BorrowedText(method)) = serde_json::from_str(method.get()) else {
         return Err(MessageError::invalid_request(valid_id, "`method` must be a string"));
     };
     match id {
@@ -175,15 +175,6 @@ fn not_an_object(text: &str) -> MessageError {
         return MessageError::parse_error(format!("invalid JSON: {error}"));
     }
     MessageError::invalid_request(None, "invalid JSON-RPC message, expected an object")
-}
-
-/// The text that a value is.
-fn text_of(json: &RawValue) -> Option<Cow<'_, str>> {
-    let inside = json.get().strip_prefix('"')?.strip_suffix('"')?;
-    if !inside.contains('\\') {
-        return Some(Cow::Borrowed(inside));
-    }
-    serde_json::from_str::<BorrowedText<'_>>(json.get()).ok().map(|text| text.0)
 }
 
 /// Borrowed wherever nothing is escaped.

@@ -125,7 +125,8 @@ impl PipeInput {
         let mut lines = LineBuffer::new();
         let mut has_ended = false;
         while !self.abort.is_cancelled() {
-            self.connection.wait_for_room().await;
+            self.connection.send_queue.wait_for_room().await;
+            self.connection.wait_until(PeerState::is_within_share).await;
             if self.queue_writer.write_after(|| self.receive_lines(&mut lines)) {
                 if has_ended {
                     return;
@@ -147,12 +148,13 @@ impl PipeInput {
 
     /// Takes lines while there is room for their answers. Returns whether there are no more.
     fn receive_lines(&self, lines: &mut LineBuffer) -> bool {
-        while self.connection.has_room() && !self.abort.is_cancelled() {
+        let connection = &self.connection;
+        while !connection.send_queue.is_full() && connection.state().is_within_share() && !self.abort.is_cancelled() {
             match lines.next() {
-                LineEvent::Line(line) => self.connection.receive(lines.get(line)),
+                LineEvent::Line(line) => connection.receive(lines.get(line)),
                 LineEvent::TooLong => {
                     let message = "message exceeds 16 MiB, the limit on stdio";
-                    self.connection.send_error(MessageError::invalid_request(None, message));
+                    connection.send_error(MessageError::invalid_request(None, message));
                 }
                 LineEvent::NeedMore => return true,
             }
@@ -244,16 +246,6 @@ impl PipeConnection {
     fn send_error(&self, error: MessageError) {
         let message = error.into_message(self.state().redactors());
         self.send_queue.push(message);
-    }
-
-    /// Waits until there is room for answers.
-    async fn wait_for_room(&self) {
-        self.send_queue.wait_for_room().await;
-        self.wait_until(PeerState::is_within_share).await;
-    }
-
-    fn has_room(&self) -> bool {
-        !self.send_queue.is_full() && self.state().is_within_share()
     }
 
     async fn wait_until_answered(&self) {

@@ -89,13 +89,6 @@ impl DirectOutput {
         };
         Some(DirectOutput { file: Arc::new(file), is_socket: file_type == FileType::Socket, waiting: None })
     }
-
-    fn write(&self, bytes: &[u8]) -> rustix::io::Result<usize> {
-        match self.is_socket {
-            true => rustix::net::send(&self.file, bytes, SendFlags::DONTWAIT),
-            false => rustix::io::write(&self.file, bytes),
-        }
-    }
 }
 
 impl AsyncWrite for DirectOutput {
@@ -105,7 +98,11 @@ impl AsyncWrite for DirectOutput {
                 drop(ready!(waiting.poll_write_ready(context))?);
                 self.waiting = None;
             }
-            match self.write(bytes) {
+            let written = match self.is_socket {
+                true => rustix::net::send(&self.file, bytes, SendFlags::DONTWAIT),
+                false => rustix::io::write(&self.file, bytes),
+            };
+            match written {
                 Err(Errno::AGAIN) => self.waiting = Some(wait_for_room(self.file.clone())?),
                 Err(Errno::INTR) => {}
                 written => return Poll::Ready(Ok(written?)),

@@ -370,7 +370,9 @@ impl<'a> CatalogBuilder<'a> {
         let redactor = Arc::new(self.redactor(&lists));
         let (tools, prompts) = (std::mem::take(&mut self.tools), std::mem::take(&mut self.prompts));
         let resources = std::mem::take(&mut self.resources);
-        Some(Catalog { settings, lists, tools, prompts, resources, routes, redactor })
+        let mut catalog = Catalog { settings, lists, tools, prompts, resources, routes, redactor };
+        catalog.set_call_traits();
+        Some(catalog)
     }
 
     /// Where the entries are.

@@ -8,14 +8,13 @@ use std::sync::Arc;
 
 use crate::action::{CallContext, RunPlan};
 use crate::budget::Budget;
-use crate::catalog::Catalog;
 use crate::catalog::access::{EntryAccess, rules_for};
 use crate::catalog::complete::{CompletionOwner, CompletionSources, compile_sources};
 use crate::catalog::content::block::{CompiledBlock, RenderedBlock};
 use crate::catalog::entry::entry_references::ReferenceCollector;
 use crate::catalog::entry::listed_text::listed_text;
 use crate::catalog::entry::{
-    EntryBuildContext, PackContext, RunKeys, check_limits, entry_digest, entry_timeout, with_roots_checkpoint,
+    EntryBuildContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint,
 };
 use crate::catalog::inputs::{Inputs, arguments_size, refuse_many_arguments};
 use crate::catalog::listing::icons::{check_icons, listed_icons};
@@ -23,6 +22,7 @@ use crate::catalog::listing::{self, Object, ResourceListing};
 use crate::catalog::prompt::imported_prompt::{ImportedParts, compile_text, dotprompt_messages};
 use crate::catalog::result::call_result::ResultBlock;
 use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
+use crate::catalog::{CallTraits, Catalog};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::manifest;
@@ -38,6 +38,8 @@ pub(super) struct CompiledPrompt {
     /// Who may use it, with what its steps add.
     pub(super) access: Option<Arc<EntryAccess>>,
     pub(super) pack_context: Arc<PackContext>,
+    /// What its calls do, once the catalog is whole.
+    pub(super) traits: CallTraits,
 }
 
 impl Deref for CompiledPrompt {
@@ -172,7 +174,7 @@ impl PromptParts {
 impl CompiledPrompt {
     /// A prompt in its pack.
     pub(super) fn new(parts: Arc<PromptParts>, pack_context: Arc<PackContext>) -> CompiledPrompt {
-        CompiledPrompt { access: parts.access.clone(), parts, pack_context }
+        CompiledPrompt { access: parts.access.clone(), parts, pack_context, traits: CallTraits::default() }
     }
 
     /// Refuses a caller who lacks a scope, before anything else is said of the arguments.
@@ -226,7 +228,7 @@ impl CompiledPrompt {
         catalog: &Catalog,
         call: &CallContext,
     ) -> Result<Vec<(Role, Vec<RenderedBlock>)>, CallError> {
-        let mut call = call.enter(entry_timeout(self.plan.as_deref()));
+        let mut call = call.enter(self.plan.as_deref());
         let arguments = call.budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given))?;
         let (mut arguments, roots) = self.inputs.confine(arguments?, &mut call).await?;
         call.budget.run(|| add_values(&self.imported.values, &mut arguments)).flatten()?;

@@ -22,13 +22,14 @@ use crate::template::{Scope, Template, TextSlot, UriSlot};
 use crate::uri::UriTemplate;
 use crate::value_types::CacheScope;
 
+use super::CallTraits;
 use super::access::{EntryAccess, rules_for};
 use super::complete::{CompletionOwner, CompletionQuery, CompletionSources, ResourceCompletion};
 use super::content::blob::CompiledBlob;
 use super::content::block::RenderedBlock;
 use super::content::compiled_result::{AuthorHints, CompiledResult, RenderedResult};
 use super::content::pack_file::{self, FileLocation, KeptFile};
-use super::entry::{PackContext, entry_timeout, with_roots_checkpoint};
+use super::entry::{PackContext, with_roots_checkpoint};
 use super::inputs::{BindError, Inputs};
 use super::listing::{self, Annotations, ResourceInfo};
 use super::resource::resource_root::ResourceRoot;
@@ -97,13 +98,14 @@ pub(super) enum ReadBody {
 }
 
 impl CompiledResource {
-    /// Whether its content is likely in memory: a text or bytes of the manifest, or a file that was read.
-    pub(in crate::catalog) fn is_in_memory(&self) -> bool {
-        match &self.content {
+    /// How it is read. What is likely in memory is read at once: a text or bytes of the manifest, or a file that was read.
+    pub(in crate::catalog) fn traits(&self) -> CallTraits {
+        let begins_at_once = match &self.content {
             ResourceContent::Text(_) | ResourceContent::Blob(_) => true,
             ResourceContent::File(file) => file.is_kept(),
             _ => false,
-        }
+        };
+        CallTraits { begins_at_once, ..CallTraits::new(self.plan(), &self.inputs) }
     }
 
     /// Its run, if any.
@@ -340,7 +342,7 @@ impl CompiledResource {
         let path = values.values().next().cloned().unwrap_or_default();
         let given: Map<String, Value> = values.into_iter().map(|(name, value)| (name, Value::from(value))).collect();
         let bind_refusal = |bind_error: BindError| Refusal::from(bind_error).with_data(json!({ "uri": uri }));
-        let mut call = call.enter(entry_timeout(self.plan()));
+        let mut call = call.enter(self.plan());
         let bound = call.budget.run_sized(uri.len(), || self.inputs.bind_coerced(Some(given)))?;
         let arguments = bound.map_err(bind_refusal)?;
         let (arguments, roots) = self.inputs.confine(arguments, &mut call).await?;

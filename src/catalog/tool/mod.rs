@@ -12,13 +12,12 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::action::{CallContext, OutcomeBody, RunOutcome, RunPlan};
-use crate::catalog::Catalog;
 use crate::catalog::access::{EntryAccess, ensure_visible, rules_for};
 use crate::catalog::complete::warn_of_tool_completions;
 use crate::catalog::content::block::RenderedBlock;
 use crate::catalog::content::compiled_result::{AuthorHints, CompiledResult, RenderedResult, StructuredValue};
 use crate::catalog::entry::{
-    EntryBuildContext, PackContext, RunKeys, check_limits, entry_digest, entry_timeout, with_roots_checkpoint,
+    EntryBuildContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint,
 };
 use crate::catalog::inputs::argument_schema::DeclaredArguments;
 use crate::catalog::inputs::{BindError, Inputs, arguments_size, violations_message};
@@ -30,6 +29,7 @@ use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
 use crate::catalog::tool::call_limit::CallLimit;
 use crate::catalog::tool::listed_tool::ListedTexts;
 use crate::catalog::tool::required_capabilities::RequiredCapabilities;
+use crate::catalog::{CallTraits, Catalog};
 use crate::compile::{Compiler, LocatedJson};
 use crate::diagnostic::{Code, FileId, Severity, quote_names, truncate};
 use crate::manifest::{self, Task, TaskSupport};
@@ -57,6 +57,8 @@ pub(super) struct CompiledTool {
     pub(super) task: Option<TaskPolicy>,
     /// Whether it is for steps alone.
     pub(super) is_hidden: bool,
+    /// What its calls do, once the catalog is whole.
+    pub(super) traits: CallTraits,
     /// A digest of its source.
     pub(super) digest: u64,
 }
@@ -126,6 +128,7 @@ impl CompiledTool {
             pack_context: pack_context.clone(),
             task,
             is_hidden: is_hidden(tool),
+            traits: CallTraits::default(),
             digest,
         })
     }
@@ -203,12 +206,13 @@ impl CompiledTool {
         if let Some(requires) = &self.requires {
             requires.check_client(name, call.client())?;
         }
-        let mut call = call.enter(entry_timeout(self.plan.as_ref()));
+        let mut call = call.enter(self.plan.as_ref());
         let bound = call.budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given))?;
         let arguments = bound.inspect_err(|error| self.log_undeclared_arguments(error))?;
         // A path may yet turn out to be another one, and what is done with is what counts.
         let has_paths = self.inputs.confines(&arguments);
-        if let Some(access) = rules_for(self.access.as_ref(), &call).filter(|_| !has_paths) {
+        let rules = rules_for(self.access.as_ref(), &call);
+        if let Some(access) = rules.filter(|_| !has_paths) {
             access.check(&self.inputs.scope(&self.pack_context, arguments.clone(), &call), &mut call)?;
         }
         let began = Instant::now();
@@ -221,7 +225,7 @@ impl CompiledTool {
         }
         let (arguments, roots) = self.inputs.confine(arguments, &mut call).await?;
         let scope = self.inputs.scope(&self.pack_context, arguments, &call);
-        if let Some(access) = rules_for(self.access.as_ref(), &call).filter(|_| has_paths) {
+        if let Some(access) = rules.filter(|_| has_paths) {
             access.check(&scope, &mut call)?;
         }
         let Some(plan) = &self.plan else {

@@ -58,8 +58,8 @@ impl Operation {
         if !observers.is_empty() {
             // So that no request waits for it.
             catalog.digest();
+            shared_server.set_observers(Observers::new(observers));
         }
-        shared_server.set_observers(Observers::new(observers));
         Ok(Operation { audit, traces, admin, end: CancellationToken::new() })
     }
 

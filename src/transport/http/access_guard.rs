@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, HeaderValue, Method, Version, header, uri::Authority},
+    http::{HeaderValue, Method, Version, header, uri::Authority},
 };
 
 use crate::catalog::{HttpAccess, normalize_origin};
@@ -77,7 +77,11 @@ impl AccessGuard {
         }
         let Some(origin) = headers.get(header::ORIGIN) else {
             let follows_link = self.allows_links && request.uri().path() == "/" && is_navigation(request);
-            return if is_cross_site(headers) && !follows_link { Err(AccessDenial::Origin) } else { Ok(None) };
+            // A browser says so of the page of another origin. Where that must be able to read the answer it says `Origin`
+            // too; for an image, a link or a form of an old browser it does not.
+            let mut sites = headers.get_all("sec-fetch-site").iter();
+            let is_cross_site = sites.any(|site| site != "same-origin" && site != "none");
+            return if is_cross_site && !follows_link { Err(AccessDenial::Origin) } else { Ok(None) };
         };
         let text = origin.to_str().map_err(|_| AccessDenial::Origin)?;
         // A second one is someone's trick, too.
@@ -149,12 +153,6 @@ fn is_host_and_port(authority: &Authority) -> bool {
     })
 }
 
-/// Whether a browser sends it for a page of another origin. Where that page's request must be readable to it the browser
-/// says `Origin` too; an image, a link or a form of an old browser it does not.
-fn is_cross_site(headers: &HeaderMap) -> bool {
-    headers.get_all("sec-fetch-site").iter().any(|site| site != "same-origin" && site != "none")
-}
-
 /// Whether a browser asks for it to show it in a tab of its own.
 fn is_navigation(request: &Request) -> bool {
     let says = |name: &str, wanted: &str| request.headers().get(name).is_some_and(|value| value == wanted);
@@ -167,6 +165,8 @@ fn is_number(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderMap;
+
     use super::*;
     use crate::catalog::TokenDigest;
     use axum::body::Body;

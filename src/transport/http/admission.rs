@@ -15,7 +15,6 @@ use rmcp::model::ClientRequest;
 
 use crate::{
     budget::{Caller, CallerKind, Share, TokenBucket},
-    catalog::HttpLimits,
     identity::AccessControl,
     server::SharedServer,
 };
@@ -105,13 +104,6 @@ impl AdmittedKind {
         }
     }
 
-    fn limit(self, limits: &HttpLimits) -> Option<u32> {
-        match self {
-            AdmittedKind::Requests => limits.in_flight,
-            AdmittedKind::Streams => limits.streams,
-        }
-    }
-
     fn as_str(self) -> &'static str {
         match self {
             AdmittedKind::Requests => "requests in flight",
@@ -189,7 +181,11 @@ impl Admission {
         amount: u64,
     ) -> Result<AdmissionGuard, LimitReached> {
         let limits = self.shared_server.catalog().http_settings().limits;
-        let max = kind.limit(&limits).map_or(u64::MAX, u64::from);
+        let limit = match kind {
+            AdmittedKind::Requests => limits.in_flight,
+            AdmittedKind::Streams => limits.streams,
+        };
+        let max = limit.map_or(u64::MAX, u64::from);
         let connections = self.max_connections.load(Ordering::Relaxed);
         let reached = |is_of_caller, whose| LimitReached {
             is_of_caller,

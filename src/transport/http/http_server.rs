@@ -91,12 +91,6 @@ impl HttpServer {
         Ok(Sender::default())
     }
 
-    /// The header of the trace that a request is part of, where somebody wants it.
-    fn traceparent(&self, headers: &HeaderMap) -> Option<Arc<str>> {
-        self.shared_server.observers().filter(|observers| observers.parts().traceparent)?;
-        headers.get("traceparent")?.to_str().ok().map(Arc::from)
-    }
-
     /// Returns when the token that these headers show is not good any more: for the answer to a request, when the token of
     /// the manifest changes.
     pub(super) fn wait_for_revocation(
@@ -251,7 +245,9 @@ async fn answer_request(
     let refused = |denial| http_server.authentication.denied_response(&denial, catalog);
     let sender = http_server.identify(request.headers(), head.address, catalog).await.map_err(refused)?;
     let account = http_server.admission.account(sender.access(), head.address);
-    let traceparent = http_server.traceparent(request.headers());
+    let wants_trace = http_server.shared_server.observers().is_some_and(|observers| observers.parts().traceparent);
+    let traceparent = request.headers().get("traceparent").filter(|_| wants_trace);
+    let traceparent = traceparent.and_then(|header| header.to_str().ok()).map(Arc::from);
     let request_sender = RequestSender { address: Some(head.address), traceparent, ..sender.request_sender };
     let sender = Sender { request_sender, account, ..sender };
     head.access = sender.access().clone();
