@@ -69,6 +69,11 @@ pub struct ProgramCommand {
 impl ProgramCommand {
     /// Creates a command without arguments, limited to 30 s and 1 MiB.
     pub fn new(program: impl Into<String>, cwd: impl Into<PathBuf>) -> ProgramCommand {
+        ProgramCommand::with_budget(Budget::default(), program, cwd)
+    }
+
+    /// The same with the budget of a call, which ends it.
+    pub fn with_budget(budget: Budget, program: impl Into<String>, cwd: impl Into<PathBuf>) -> ProgramCommand {
         ProgramCommand {
             program: program.into(),
             args: Vec::new(),
@@ -84,8 +89,8 @@ impl ProgramCommand {
             is_named_by_manifest: false,
             trace: TraceContext::default(),
             latest_line: None,
-            budget: Budget::default(),
-            cancel: CancellationToken::new(),
+            cancel: budget.cancel().clone(),
+            budget,
         }
     }
 

@@ -143,7 +143,7 @@ impl ProgramOptions {
     /// The command without arguments.
     pub(super) fn prepare(&self, program: &str, context: &StepContext<'_>) -> Result<PreparedCommand, ActionError> {
         let cwd = self.cwd.locate(context)?;
-        let mut command = ProgramCommand::new(program, cwd.path);
+        let mut command = ProgramCommand::with_budget(context.scope.budget().clone(), program, cwd.path);
         command.cwd_folder = cwd.open;
         command.step = context.id.map(str::to_owned);
         command.trace = context.call.trace.clone();
@@ -165,8 +165,6 @@ impl ProgramOptions {
         command.sandboxes.clone_from(&self.sandboxes);
         command.timeout = context.timeout;
         command.max_output = context.max_output;
-        command.budget = context.scope.budget().clone();
-        command.cancel = context.call.cancel().clone();
         Ok(prepared)
     }
 
