@@ -1,5 +1,7 @@
 //! Limits the size of arguments and environment to what the system accepts (`ARG_MAX`).
 
+use std::sync::LazyLock;
+
 use crate::action::ActionError;
 
 /// The size limit of one argument or variable, with its terminating NUL: Linux's `MAX_ARG_STRLEN`.
@@ -8,6 +10,20 @@ pub(super) const MAX_ARG_STRLEN: usize = 128 << 10;
 const RESERVED_ENV_BYTES: usize = 16 << 10;
 /// The size of the pointer to each string.
 const POINTER_BYTES: usize = 8;
+
+/// The limit of all strings together: on Linux a quarter of the stack, which programs inherit.
+static MAX_TOTAL_BYTES: LazyLock<usize> = LazyLock::new(|| {
+    #[cfg(target_os = "linux")]
+    let bytes = {
+        use rustix::process::{Resource, getrlimit};
+        const MOST: usize = 6 << 20;
+        let stack = getrlimit(Resource::Stack).current.and_then(|bytes| usize::try_from(bytes / 4).ok());
+        stack.unwrap_or(MOST).clamp(MAX_ARG_STRLEN, MOST)
+    };
+    #[cfg(not(target_os = "linux"))]
+    let bytes = 1 << 20;
+    bytes
+});
 
 /// Counts the size of the arguments and variables of a program.
 #[derive(Debug, Default)]
@@ -34,7 +50,7 @@ impl ArgSize {
                 None => self.bytes_by_argument.push((argument.to_owned(), bytes)),
             }
         }
-        if self.bytes > max_total_bytes().saturating_sub(RESERVED_ENV_BYTES) {
+        if self.bytes > MAX_TOTAL_BYTES.saturating_sub(RESERVED_ENV_BYTES) {
             Err(self.total_too_long_error())
         } else {
             Ok(())
@@ -48,7 +64,7 @@ impl ArgSize {
         too_long_error(
             argument,
             "all arguments and environment variables together",
-            max_total_bytes().saturating_sub(RESERVED_ENV_BYTES),
+            MAX_TOTAL_BYTES.saturating_sub(RESERVED_ENV_BYTES),
         )
     }
 }
@@ -58,20 +74,6 @@ fn too_long_error(argument: Option<&str>, place: &str, limit: usize) -> ActionEr
     ActionError::BadArgument(format!(
         "`{argument}` is too long: {place} must not exceed {limit} bytes; pass it by `stdin`"
     ))
-}
-
-/// The limit of all strings together: on Linux a quarter of the stack.
-#[cfg(target_os = "linux")]
-fn max_total_bytes() -> usize {
-    use rustix::process::{Resource, getrlimit};
-    const MAX_TOTAL_BYTES: usize = 6 << 20;
-    let stack = getrlimit(Resource::Stack).current.and_then(|bytes| usize::try_from(bytes / 4).ok());
-    stack.unwrap_or(MAX_TOTAL_BYTES).clamp(MAX_ARG_STRLEN, MAX_TOTAL_BYTES)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn max_total_bytes() -> usize {
-    1 << 20
 }
 
 #[cfg(test)]
