@@ -188,7 +188,7 @@ impl SupervisorClient {
             };
             self.changed.wait_for(&mut state, rest);
             state.flush(&self.socket);
-            if looked.elapsed() >= self.check_interval {
+            if looked.elapsed() >= self.check_interval && !state.programs.is_empty() {
                 looked = Instant::now();
                 self.check_health(&mut state);
             }
