@@ -108,14 +108,9 @@ pub(in crate::template) struct RenderedValue {
 }
 
 impl RenderedText {
-    /// The variable whose value starts the text, or its whole expression; `None` where literal text does.
-    pub fn leading_variable(&self) -> Option<&str> {
-        self.find_label(|range| range.start == 0 && range.end > 0)
-    }
-
-    /// The [leading variable](RenderedText::leading_variable), where the text starts with `-`.
+    /// The variable whose value starts the text with `-`, or its whole expression; `None` where literal text does.
     pub fn leading_dash_variable(&self) -> Option<&str> {
-        self.leading_variable().filter(|_| self.text.starts_with('-'))
+        if self.text.starts_with('-') { self.find_label(|range| range.start == 0 && range.end > 0) } else { None }
     }
 
     /// The variable whose value is the longest in the text.

@@ -129,7 +129,7 @@ fn argv_element_names_its_leading_variable() {
     assert_eq!(element("{{#if flag}}{{diff}}{{/if}}", "-rf").leading_dash_variable(), Some("diff"));
     assert_eq!(element("{{trim diff}}", " -rf").leading_dash_variable(), Some("diff"));
     assert_eq!(element("{{default diff tags}}", "-rf").leading_dash_variable(), Some("default diff tags"));
-    assert_eq!(element("{{arguments.diff}}", "-x").leading_variable(), Some("arguments.diff"));
+    assert_eq!(element("{{arguments.diff}}", "-x").leading_dash_variable(), Some("arguments.diff"));
     assert_eq!(element("-{{diff}}", "-rf").leading_dash_variable(), None);
     assert_eq!(element("--x={{diff}}", "-rf").text, "--x=-rf");
     assert_eq!(element("{{flag}}", "").leading_dash_variable(), None);
