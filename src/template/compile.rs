@@ -198,8 +198,20 @@ impl<S: Slot> Template<S> {
 
     /// The output from a value and not from its text.
     fn render_value(&self, scope: &Scope) -> Result<Option<S::Output>, RenderError> {
-        let Some(label) = self.single_label().filter(|_| S::RENDERS_FROM_VALUE) else { return Ok(None) };
-        let value = match self.value(scope) {
+        let (label, value) = match &self.body {
+            _ if !S::RENDERS_FROM_VALUE => return Ok(None),
+            CompiledBody::Pieces(pieces) => match &**pieces {
+                [CompiledPiece::Interpolation { plain_expression, label, .. }] => {
+                    (label, plain_expression.value(scope))
+                }
+                _ => return Ok(None),
+            },
+            CompiledBody::Handlebars(tree) => match &tree.label {
+                Some(label) => (label, tree.render(PrintMode::Captured, scope).map(|(_, value)| Cow::Owned(value))),
+                None => return Ok(None),
+            },
+        };
+        let value = match value {
             Err(RenderError::OutputMismatch { .. }) if S::IS_CONDITION => Cow::Owned(Value::Null),
             value => value?,
         };
@@ -213,29 +225,6 @@ impl<S: Slot> Template<S> {
             scope.budget().hold(memory_size(&value))?;
         }
         S::output_from_value(&value, label, &self.analysis).transpose()
-    }
-
-    /// The label, where the template is exactly one expression.
-    fn single_label(&self) -> Option<&str> {
-        match &self.body {
-            CompiledBody::Pieces(pieces) => match &**pieces {
-                [CompiledPiece::Interpolation { label, .. }] => Some(label),
-                _ => None,
-            },
-            CompiledBody::Handlebars(tree) => tree.label.as_deref(),
-        }
-    }
-
-    fn value<'v>(&'v self, scope: &'v Scope) -> Result<Cow<'v, Value>, RenderError> {
-        match &self.body {
-            CompiledBody::Pieces(pieces) => match &**pieces {
-                [CompiledPiece::Interpolation { plain_expression, .. }] => plain_expression.value(scope),
-                _ => Ok(Cow::Owned(Value::Null)),
-            },
-            CompiledBody::Handlebars(tree) => {
-                tree.render(PrintMode::Captured, scope).map(|(_, value)| Cow::Owned(value))
-            }
-        }
     }
 
     /// The paths of the values that its output contains, whole or in part: fewer than it reads.
