@@ -314,16 +314,14 @@ impl Scope {
                 }
                 let of_loop = || self.index.as_ref().filter(|_| name == "index");
                 let of_completion = || self.typed_text.as_ref().filter(|_| name == "typed");
-                of_response.or_else(of_loop).or_else(of_completion).or_else(|| self.argument(name))
+                let argument = || match self.arguments.as_object()? {
+                    few if few.len() <= MAX_COMPARED_NAMES => {
+                        few.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+                    }
+                    many => many.get(name),
+                };
+                of_response.or_else(of_loop).or_else(of_completion).or_else(argument)
             }
-        }
-    }
-
-    fn argument(&self, name: &str) -> Option<&Value> {
-        let arguments = self.arguments.as_object()?;
-        match arguments.len() {
-            0..=MAX_COMPARED_NAMES => arguments.iter().find(|(known, _)| *known == name).map(|(_, value)| value),
-            _ => arguments.get(name),
         }
     }
 
