@@ -154,6 +154,10 @@ struct ArgvBuilder<'a> {
 impl ArgvBuilder<'_> {
     /// `item_of` is the argument whose item `{{this}}` is.
     fn push(&mut self, template: &Template<ArgvSlot>, scope: &Scope, item_of: Option<&str>) -> Result<(), ActionError> {
+        if let Some(text) = template.literal() {
+            self.after_dashes |= text == "--";
+            return self.prepared.arg(text, None);
+        }
         // An element that is exactly one absent value is left out.
         let Some(element) = template.render(scope)? else { return Ok(()) };
         let named = |variable| if variable == "this" { item_of.unwrap_or(variable) } else { variable };
@@ -164,7 +168,6 @@ impl ArgvBuilder<'_> {
                 return Err(ActionError::BadArgument(words));
             }
         }
-        self.after_dashes |= template.source() == "--";
         let longest = element.longest_variable().map(|variable| named(variable).to_owned());
         self.prepared.arg(element.text, longest.as_deref())
     }
