@@ -8,17 +8,20 @@ use super::{Schema, Violation};
 use crate::yaml::pointer;
 
 /// Writes each number without a fraction as an integer: JSON has one kind of number, and `2.0` is `2` in it. Numbers
-/// beyond 64 bits stay as they are.
-pub fn normalize_integers(value: &mut Value) {
+/// beyond 64 bits stay as they are. Returns whether one of those is an integer.
+pub fn normalize_integers(value: &mut Value) -> bool {
+    let any = |found: bool, value| normalize_integers(value) || found;
     match value {
-        Value::Number(number) => {
-            if let Some(integer) = as_integer(number) {
+        Value::Number(number) => match as_integer(number) {
+            Some(integer) => {
                 *number = integer;
+                false
             }
-        }
-        Value::Array(items) => items.iter_mut().for_each(normalize_integers),
-        Value::Object(fields) => fields.values_mut().for_each(normalize_integers),
-        Value::Null | Value::Bool(_) | Value::String(_) => {}
+            None => is_oversized(number),
+        },
+        Value::Array(items) => items.iter_mut().fold(false, any),
+        Value::Object(fields) => fields.values_mut().fold(false, any),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
     }
 }
 
@@ -38,9 +41,6 @@ impl Schema {
     /// The integers of more than 64 bits in the arguments, but for those that are any numbers to the schema: their last
     /// digits are lost already.
     pub fn oversized_integers(&self, arguments: &Value) -> Vec<Violation> {
-        if !has_oversized(arguments) {
-            return Vec::new();
-        }
         let mut pointers = Vec::new();
         find_oversized(arguments, "", &mut pointers);
         let mut explainer = Explainer::new(self.root(), arguments, &self.secrets);

@@ -126,7 +126,7 @@ impl ElicitTemplate {
             }
             outcome = settled;
         }
-        outcome.values_mut().for_each(normalize_integers);
+        outcome.values_mut().for_each(|value| _ = normalize_integers(value));
         outcome.insert("action".to_owned(), "accept".into());
         Ok(AnswerVerdict::Accepted(Value::Object(outcome)))
     }

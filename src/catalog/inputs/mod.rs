@@ -283,10 +283,11 @@ impl Inputs {
             return Err(BindError::Violations(violations));
         }
         let mut whole = Value::Object(values);
-        normalize_integers(&mut whole);
-        let oversized = self.schema.oversized_integers(&whole);
-        if !oversized.is_empty() {
-            return Err(BindError::Violations(oversized));
+        if normalize_integers(&mut whole) {
+            let oversized = self.schema.oversized_integers(&whole);
+            if !oversized.is_empty() {
+                return Err(BindError::Violations(oversized));
+            }
         }
         let mut values = match whole {
             Value::Object(values) => values,
@@ -323,7 +324,7 @@ impl Inputs {
     pub(super) fn bind_with_defaults(&self, given: &BTreeMap<String, String>) -> Object {
         let mut values = self.bind_partial(given);
         self.schema.fill_defaults(&mut values);
-        values.values_mut().for_each(normalize_integers);
+        values.values_mut().for_each(|value| _ = normalize_integers(value));
         self.names().filter_map(|name| values.remove_entry(name)).collect()
     }
 
