@@ -1,10 +1,10 @@
-//! Coerces strings to the declared types of a schema, and fills in defaults.
+//! Coerces strings to the declared types of a schema.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
+use super::check;
 use super::integer::as_integer;
 use super::local_ref::{MAX_REFERENCE_STEPS, in_place_schemas};
-use super::{check, property};
 
 /// The result of a coercion.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,21 +33,6 @@ pub(super) fn coerce(root: &Value, schema: &Value, text: &str) -> Coercion {
 /// Whether a schema declares a type, with its references and branches.
 pub(super) fn declares_type(root: &Value, schema: &Value, name: &str) -> bool {
     collect_declared(root, schema).has_type(name)
-}
-
-/// Fills in the defaults of the top-level properties that are absent.
-pub(super) fn fill_defaults(schema: &Value, arguments: &mut Map<String, Value>) {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    for (name, property) in properties.into_iter().flatten() {
-        // The keywords of a property are few: to compare them is cheaper than to look an argument up.
-        let leads_to_default = |key: &String| matches!(key.as_str(), "default" | "$ref" | "allOf");
-        if property.as_object().is_some_and(|keywords| keywords.keys().any(leads_to_default))
-            && !arguments.contains_key(name)
-            && let Some(default) = property::keyword_value(schema, property, "default")
-        {
-            arguments.insert(name.clone(), default.clone());
-        }
-    }
 }
 
 /// The types and choices that a schema declares, with its references and branches.

@@ -56,7 +56,7 @@ impl Schema {
         Ok(schema)
     }
 
-    fn new(json: Value, draft: Draft) -> Schema {
+    pub(super) fn new(json: Value, draft: Draft) -> Schema {
         let root = match json {
             Value::Object(map) => Value::Object(map),
             Value::Bool(false) => json!({ "not": {} }),
@@ -185,7 +185,16 @@ impl Schema {
 
     /// Fills in the defaults of the top-level properties that are absent.
     pub fn fill_defaults(&self, arguments: &mut Map<String, Value>) {
-        coerce::fill_defaults(self.root(), arguments);
+        for (name, property) in self.properties() {
+            // The keywords of a property are few: to compare them is cheaper than to look an argument up.
+            let leads_to_default = |key: &String| matches!(key.as_str(), "default" | "$ref" | "allOf");
+            if property.as_object().is_some_and(|keywords| keywords.keys().any(leads_to_default))
+                && !arguments.contains_key(name)
+                && let Some(default) = property::keyword_value(self.root(), property, "default")
+            {
+                arguments.insert(name.clone(), default.clone());
+            }
+        }
     }
 
     pub(super) fn root(&self) -> &Value {

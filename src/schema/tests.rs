@@ -1,7 +1,7 @@
+use jsonschema::Draft;
 use serde_json::{Map, Value, json};
 
 use super::bundle::build_bundle;
-use super::coerce::fill_defaults;
 use super::{
     Coercion, EmptyText, LintKind, ReferenceLoader, Schema, SchemaError, Violation, lint, simple_schema,
     unknown_keywords,
@@ -18,6 +18,10 @@ fn bundle(schema: &Value, refs: &ReferenceLoader<'_>) -> Result<Value, Vec<Schem
 
 fn coerce(schema: &Value, text: &str) -> Coercion {
     super::coerce::coerce(schema, schema, text)
+}
+
+fn fill_defaults(schema: &Value, arguments: &mut Map<String, Value>) {
+    Schema::new(schema.clone(), Draft::Draft202012).fill_defaults(arguments);
 }
 
 fn compiled(schema: Value) -> Schema {
