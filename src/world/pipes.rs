@@ -58,14 +58,10 @@ impl ParentPipes {
         tokio::join!(self.stdin.write_all(), self.stdout.read_to_end(), self.stderr.read_to_end());
     }
 
-    /// Why not all output that may be kept was read.
-    pub(super) fn budget_error(&self) -> Option<BudgetExceeded> {
-        self.stdout.budget_error.or(self.stderr.budget_error)
-    }
-
-    /// Returns stdout and stderr.
-    pub(super) fn into_captured(self) -> (CapturedBytes, CapturedBytes) {
-        (self.stdout.into_captured(), self.stderr.into_captured())
+    /// Returns stdout and stderr, and why not all of them that may be kept was read.
+    pub(super) fn finish(self) -> (CapturedBytes, CapturedBytes, Option<BudgetExceeded>) {
+        let budget_error = self.stdout.budget_error.or(self.stderr.budget_error);
+        (self.stdout.into_captured(), self.stderr.into_captured(), budget_error)
     }
 }
 
@@ -128,23 +124,17 @@ impl OutputReader {
         }
     }
 
-    /// Holds as much again as there is, as the bytes grow by doubling. Meanwhile the program waits to write.
-    async fn hold_growth(&mut self) -> Result<(), BudgetExceeded> {
-        let most = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        if self.bytes.len() < self.held || self.held >= most {
-            return Ok(());
-        }
-        let more = self.held.min(most - self.held);
-        self.budget.hold_when_free(more).await?;
-        self.held += more;
-        Ok(())
-    }
-
     async fn read_to_end(&mut self) {
+        let most = usize::try_from(self.limit).unwrap_or(usize::MAX);
         while self.pipe.is_some() {
-            // A program that can write no more mostly ends.
-            if let Err(why) = self.hold_growth().await {
-                (self.budget_error, self.pipe) = (Some(why), None);
+            if self.bytes.len() >= self.held && self.held < most {
+                // As much again as there is, as the bytes grow by doubling. Meanwhile the program waits to write.
+                let more = self.held.min(most - self.held);
+                match self.budget.hold_when_free(more).await {
+                    Ok(()) => self.held += more,
+                    // A program that can write no more mostly ends.
+                    Err(why) => (self.budget_error, self.pipe) = (Some(why), None),
+                }
             }
             let Some(pipe) = &mut self.pipe else { return };
             let room = self.limit.saturating_sub(self.bytes.len() as u64);

@@ -93,12 +93,6 @@ impl ProgramCommand {
             budget,
         }
     }
-
-    fn env_value(&self, base: &[(OsString, OsString)], name: &str) -> OsString {
-        let own_env = self.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| OsString::from(value));
-        let inherited = || base.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
-        own_env.or_else(inherited).unwrap_or_default()
-    }
 }
 
 /// The output and the exit status of a program.
@@ -128,7 +122,9 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
     if command.cancel.is_cancelled() {
         return Err(WorldError::Cancelled);
     }
-    let search_path = command.env_value(&real.environment, "PATH");
+    let own_path = command.env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| OsString::from(value));
+    let inherited = || real.environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
+    let search_path = own_path.or_else(inherited).unwrap_or_default();
     let program = locate_program(&command, &search_path)?;
     // Waiting for a permit counts towards the timeout.
     let mut deadline = std::pin::pin!(tokio::time::sleep(command.timeout));
@@ -142,7 +138,7 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
         let limit = real.permits.reached_limit(command.budget.caller());
         return Err(WorldError::ProgramLimit { limit, after: command.timeout });
     };
-    let sandbox = sandbox::rulesets(&command, &program, &search_path)?;
+    let sandbox = sandbox::enforced_rules(&command, &program, &search_path)?;
     let started = start_program(real, &mut command, &program, sandbox, permit);
     let start_error = |error| start_error(error, &command, &program, &search_path);
     let to_error = |failure| match failure {
@@ -162,8 +158,7 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
     let status = tree.kill().await;
     // All writers are gone; read what is left in the pipes.
     let _ = tokio::time::timeout(FINAL_DRAIN_TIMEOUT, pipes.pump()).await;
-    let budget_error = pipes.budget_error();
-    let (stdout, stderr) = pipes.into_captured();
+    let (stdout, stderr, budget_error) = pipes.finish();
     match ended {
         ExitCause::Cancelled => Err(WorldError::Cancelled),
         ExitCause::TimedOut => Err(WorldError::TimedOut { after: command.timeout, stdout, stderr }),
@@ -204,12 +199,12 @@ fn locate_program(command: &ProgramCommand, path: &OsStr) -> Result<PathBuf, Wor
     }
 }
 
-/// Starts the program at a path, which the rulesets of `sandbox` hold.
+/// Starts the program at a path, which these rules hold.
 fn start_program(
     real: &RealWorld,
     command: &mut ProgramCommand,
     path: &Path,
-    sandbox: Vec<OwnedFd>,
+    (sandbox, calls): (Vec<OwnedFd>, Option<sandbox::SyscallRules>),
     permit: ProgramPermit,
 ) -> io::Result<(ProcessTree, ParentPipes)> {
     let (pipes, child_stdio) = ParentPipes::new(command)?;
@@ -224,7 +219,7 @@ fn start_program(
         args: command.args.clone(),
         cwd: cwd.into(),
         env: real.environment.iter().cloned().chain(own_env).collect(),
-        calls: sandbox::call_rules(command),
+        calls,
     };
     Ok((real.supervisor.client()?.start(start, child_stdio, permit), pipes))
 }

@@ -73,31 +73,29 @@ impl SandboxSupport {
     }
 }
 
-/// The rulesets that a program is started with. Empty without a sandbox, and where the system has none.
-pub(super) fn rulesets(
+/// The rulesets that a program is started with, and what its filter of system calls refuses. Empty without a sandbox,
+/// and where the system has none.
+pub(super) fn enforced_rules(
     command: &ProgramCommand,
     program: &Path,
     search_path: &OsStr,
-) -> Result<Vec<OwnedFd>, WorldError> {
+) -> Result<(Vec<OwnedFd>, Option<SyscallRules>), WorldError> {
     if command.sandboxes.is_empty() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     }
     let support = SandboxSupport::detect();
     refuse_gaps(command, support)?;
+    let sandboxes = command.sandboxes.iter().map(AsRef::as_ref);
+    let calls = support.filters_calls.then(|| SyscallRules::strictest(sandboxes));
     #[cfg(target_os = "linux")]
     if support.version > 0 {
         let needs = program_needs(program, search_path);
         let cwd = command.cwd_folder.as_deref();
-        return command.sandboxes.iter().map(|rules| landlock::ruleset(rules, &needs, cwd)).collect();
+        let rulesets = command.sandboxes.iter().map(|rules| landlock::ruleset(rules, &needs, cwd));
+        return Ok((rulesets.collect::<Result<_, _>>()?, calls));
     }
     let _ = (program, search_path);
-    Ok(Vec::new())
-}
-
-/// What the filter of system calls of a program refuses; none without a sandbox, and where the system has no filters.
-pub(super) fn call_rules(command: &ProgramCommand) -> Option<SyscallRules> {
-    let has_filter = !command.sandboxes.is_empty() && SandboxSupport::detect().filters_calls;
-    has_filter.then(|| SyscallRules::strictest(command.sandboxes.iter().map(AsRef::as_ref)))
+    Ok((Vec::new(), calls))
 }
 
 /// Refuses a program whose sandbox is required, and cannot be had.

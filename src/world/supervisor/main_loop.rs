@@ -100,7 +100,19 @@ impl SupervisedPrograms {
     fn dispatch(self: &Rc<SupervisedPrograms>, request: SupervisorRequest, pipes: Option<ChildDescriptors>) {
         match (request, pipes) {
             (SupervisorRequest::Start(id, start, _), Some(pipes)) => {
-                self.start(id, start, pipes);
+                let end = CancellationToken::new();
+                self.kill_tokens.borrow_mut().insert(id, end.clone());
+                let programs = self.clone();
+                spawn_local(async move {
+                    let reply = match spawn(&start, pipes).await {
+                        Ok(child) => {
+                            SupervisorReply::Reaped(programs.supervise(id, child, end).await.map(ExitStatus::into_raw))
+                        }
+                        Err(error) => SupervisorReply::Failed(error.raw_os_error().unwrap_or(0)),
+                    };
+                    programs.reply(id, reply);
+                    programs.kill_tokens.borrow_mut().remove(&id);
+                });
             }
             (SupervisorRequest::Kill(id), _) => {
                 self.kill_tokens.borrow().get(&id).into_iter().for_each(CancellationToken::cancel);
@@ -108,22 +120,6 @@ impl SupervisedPrograms {
             (SupervisorRequest::Ping, _) => self.reply(0, SupervisorReply::Pong),
             (SupervisorRequest::Start(..), None) => {}
         }
-    }
-
-    fn start(self: &Rc<SupervisedPrograms>, id: u64, start: Box<StartRequest>, pipes: ChildDescriptors) {
-        let end = CancellationToken::new();
-        self.kill_tokens.borrow_mut().insert(id, end.clone());
-        let programs = self.clone();
-        spawn_local(async move {
-            let reply = match spawn(&start, pipes).await {
-                Ok(child) => {
-                    SupervisorReply::Reaped(programs.supervise(id, child, end).await.map(ExitStatus::into_raw))
-                }
-                Err(error) => SupervisorReply::Failed(error.raw_os_error().unwrap_or(0)),
-            };
-            programs.reply(id, reply);
-            programs.kill_tokens.borrow_mut().remove(&id);
-        });
     }
 
     /// Waits until a program has exited or is to be killed, and until its descendants are gone.

@@ -84,21 +84,8 @@ impl Supervisor {
 
     /// The client of the running supervisor, or of a new one.
     pub(super) fn client(&self) -> io::Result<Arc<SupervisorClient>> {
-        if self.program.is_some() { self.connect() } else { IN_PROCESS_SUPERVISOR.connect() }
-    }
-
-    /// Stops the supervisor with all its programs. If it takes too long, this process kills them.
-    pub(super) fn shut_down(&self) {
-        let Some(client) = self.lock_client().take() else { return };
-        client.close();
-        if !client.wait_until_closed(SHUTDOWN_TIMEOUT) {
-            client.abandon("did not exit");
-            client.wait_until_closed(FINAL_SWEEP_TIMEOUT);
-        }
-    }
-
-    fn connect(&self) -> io::Result<Arc<SupervisorClient>> {
-        let mut slot = self.lock_client();
+        let supervisor = if self.program.is_some() { self } else { &*IN_PROCESS_SUPERVISOR };
+        let mut slot = supervisor.lock_client();
         if let Some(client) = slot.as_ref().filter(|client| !client.is_closed()) {
             return Ok(client.clone());
         }
@@ -120,6 +107,16 @@ impl Supervisor {
         };
         *slot = Some(client.clone());
         Ok(client)
+    }
+
+    /// Stops the supervisor with all its programs. If it takes too long, this process kills them.
+    pub(super) fn shut_down(&self) {
+        let Some(client) = self.lock_client().take() else { return };
+        client.close();
+        if !client.wait_until_closed(SHUTDOWN_TIMEOUT) {
+            client.abandon("did not exit");
+            client.wait_until_closed(FINAL_SWEEP_TIMEOUT);
+        }
     }
 
     fn lock_client(&self) -> MutexGuard<'_, Option<Arc<SupervisorClient>>> {

@@ -70,17 +70,6 @@ impl ChildDescriptors {
     fn layout(&self) -> DescriptorLayout {
         DescriptorLayout { has_stdin: self.stdin.is_some(), sandboxes: self.sandbox.len(), has_cwd: self.cwd.is_some() }
     }
-
-    /// Takes the descriptors of a program from those that have arrived.
-    fn take(layout: DescriptorLayout, descriptors: &mut VecDeque<OwnedFd>) -> Option<ChildDescriptors> {
-        Some(ChildDescriptors {
-            stdin: if layout.has_stdin { Some(descriptors.pop_front()?) } else { None },
-            stdout: descriptors.pop_front()?,
-            stderr: descriptors.pop_front()?,
-            sandbox: (0..layout.sandboxes).map(|_| descriptors.pop_front()).collect::<Option<_>>()?,
-            cwd: if layout.has_cwd { Some(descriptors.pop_front()?) } else { None },
-        })
-    }
 }
 
 pub(super) struct QueuedRequest {
@@ -172,11 +161,18 @@ impl RequestDecoder {
         let end = length.checked_add(LENGTH_BYTES).filter(|end| *end <= self.bytes.len())?;
         let request = postcard::from_bytes(self.bytes.get(LENGTH_BYTES..end)?).ok()?;
         self.bytes.drain(..end);
-        let stdio = match &request {
-            SupervisorRequest::Start(_, _, layout) => Some(ChildDescriptors::take(*layout, &mut self.pipes)?),
+        let arrived = &mut self.pipes;
+        let pipes = match &request {
+            SupervisorRequest::Start(_, _, layout) => Some(ChildDescriptors {
+                stdin: if layout.has_stdin { Some(arrived.pop_front()?) } else { None },
+                stdout: arrived.pop_front()?,
+                stderr: arrived.pop_front()?,
+                sandbox: (0..layout.sandboxes).map(|_| arrived.pop_front()).collect::<Option<_>>()?,
+                cwd: if layout.has_cwd { Some(arrived.pop_front()?) } else { None },
+            }),
             SupervisorRequest::Kill(_) | SupervisorRequest::Ping => None,
         };
-        Some((request, stdio))
+        Some((request, pipes))
     }
 }
 
