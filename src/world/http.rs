@@ -194,7 +194,7 @@ pub(super) async fn send(clients: &HttpClients, request: HttpRequest) -> Result<
     let (cancel, timeout) = (request.cancel.clone(), request.timeout);
     let mut span = None;
     let response = within_limits(&cancel, timeout, Box::pin(follow_redirects(clients, request, &mut span))).await;
-    if let (Some(span), Err(error)) = (span, &response) {
+    if let (Some(mut span), Err(error)) = (span, &response) {
         span.end(Some(error.span_type().into()));
     }
     response

@@ -40,17 +40,15 @@ impl PartSpan {
 
     /// Adds an attribute.
     pub(super) fn set(&self, attribute: impl FnOnce() -> KeyValue) {
-        if let Some(span) = self.trace.recorded_span().filter(|_| self.is_open) {
+        if self.is_open
+            && let Some(span) = self.trace.recorded_span()
+        {
             span.set_attribute(attribute());
         }
     }
 
     /// Ends it, with the kind of its error if it failed.
-    pub fn end(mut self, error: Option<Cow<'static, str>>) {
-        self.close(error);
-    }
-
-    fn close(&mut self, error: Option<Cow<'static, str>>) {
+    pub fn end(&mut self, error: Option<Cow<'static, str>>) {
         if !std::mem::take(&mut self.is_open) {
             return;
         }
@@ -67,7 +65,7 @@ impl PartSpan {
 impl Drop for PartSpan {
     /// Nobody waits for its end any more.
     fn drop(&mut self) {
-        self.close(Some("cancelled".into()));
+        self.end(Some("cancelled".into()));
     }
 }
 
@@ -104,7 +102,7 @@ impl TraceContext {
 
 impl PartSpan {
     /// Ends a program.
-    pub(super) fn end_program(self, ended: &Result<ProgramOutput, WorldError>) {
+    pub(super) fn end_program(mut self, ended: &Result<ProgramOutput, WorldError>) {
         let error = match ended {
             Ok(ProgramOutput { exit_code: Some(code), .. }) => {
                 self.set(|| KeyValue::new("process.exit.code", i64::from(*code)));
@@ -119,7 +117,7 @@ impl PartSpan {
     }
 
     /// Ends a request whose response has this status.
-    pub(super) fn end_request(self, status: u16) {
+    pub(super) fn end_request(mut self, status: u16) {
         self.set(|| KeyValue::new("http.response.status_code", i64::from(status)));
         self.end((status >= 400).then(|| status.to_string().into()));
     }

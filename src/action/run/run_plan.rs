@@ -378,7 +378,7 @@ impl StepListRun<'_> {
         state: &mut RunState,
     ) -> Result<ActionOutcome, ActionError> {
         let RunState { scope, time_left, stdouts, .. } = state;
-        let span = self.context.call.trace.start_step(|| step.name(at));
+        let mut span = self.context.call.trace.start_step(|| step.name(at));
         let recorded = self.context.call.start_step(|| (Some(step.name(at)), step.action.label()));
         let (recorded_call, recorded_step) = recorded.unzip();
         let call = recorded_call.as_ref().unwrap_or(self.context.call);
