@@ -290,7 +290,7 @@ impl TokenRequest {
         let reason = match reason.is_empty() {
             true if (200..300).contains(&response.status) => "no `access_token` in the response".to_owned(),
             true => format!("HTTP status {}", response.status),
-            false => parsed.redact(strip_escapes(&reason.join(": "))),
+            false => parsed.redact(strip_escapes(&reason.join(": ")).into_owned()),
         };
         self.failure(reason)
     }

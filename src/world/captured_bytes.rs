@@ -1,6 +1,7 @@
 //! Output truncated at a limit, and its display.
 
 use std::borrow::Cow;
+use std::string::FromUtf8Error;
 
 use crate::diagnostic::without_byte_order_mark;
 use crate::redact::{InputEnd, Redactor};
@@ -69,17 +70,22 @@ impl CapturedBytes {
 
     /// What becomes of the bytes as text for display.
     pub fn into_display_text(self) -> String {
-        let is_plain = self.text().is_some() && !self.is_truncated();
-        if is_plain { self.into_text() } else { self.to_display_text().into_owned() }
+        match String::from_utf8(self.bytes) {
+            Ok(mut text) if self.missing_bytes == 0 => {
+                let mark = text.len() - without_byte_order_mark(&text).len();
+                text.drain(..mark);
+                text
+            }
+            read => {
+                let bytes = read.map_or_else(FromUtf8Error::into_bytes, String::into_bytes);
+                CapturedBytes { bytes, ..self }.to_display_text().into_owned()
+            }
+        }
     }
 
     /// What becomes of bytes that are text, without a byte order mark.
     pub fn into_text(self) -> String {
-        let mut text = String::from_utf8(self.bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-        let mark = text.len() - without_byte_order_mark(&text).len();
-        text.drain(..mark);
-        text
+        CapturedBytes { missing_bytes: 0, ..self }.into_display_text()
     }
 
     /// The beginning and the end, for errors.
@@ -207,23 +213,20 @@ pub fn printed_suffix(stdout: &CapturedBytes, stderr: &CapturedBytes) -> String 
 /// Removes terminal escapes and control characters other than newline and tab.
 ///
 /// An unterminated control string ends with its line, so that it cannot hide what follows.
-pub fn strip_escapes(text: &str) -> String {
+pub fn strip_escapes(text: &str) -> Cow<'_, str> {
+    let is_removed = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
+    if !text.contains(is_removed) {
+        return Cow::Borrowed(text);
+    }
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(|character: char| character.is_control() && !matches!(character, '\n' | '\t')) {
+    while let Some(at) = rest.find(is_removed) {
         let (before, from) = rest.split_at(at);
         plain.push_str(before);
         rest = skip_control(from);
     }
     plain.push_str(rest);
-    plain
-}
-
-/// Removes the same from a text in place.
-pub fn strip_escapes_in_place(text: &mut String) {
-    if text.contains(|character: char| character.is_control() && !matches!(character, '\n' | '\t')) {
-        *text = strip_escapes(text);
-    }
+    Cow::Owned(plain)
 }
 
 /// Skips the control character at the beginning of `text`, and its sequence.
@@ -346,7 +349,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_control_character_is_left(text in any::<String>(), head in "[\u{1b}\u{9b}\u{9d}\\[\\]P;m\u{7}a\n]{0,20}") {
-            let plain = strip_escapes(&format!("{head}{text}"));
+            let plain = strip_escapes(&format!("{head}{text}")).into_owned();
             assert!(!plain.contains(|c: char| c.is_control() && c != '\n' && c != '\t'));
         }
 

@@ -97,8 +97,8 @@ impl OutputTail {
         let line = self.latest_range()?;
         let found = self.redactors.iter().flat_map(|redactor| redactor.find_so_far(&self.bytes)).collect();
         let text = String::from_utf8_lossy(&redact_part(&self.bytes, line, found)).into_owned();
-        let text = strip_escapes(&text);
-        Some(truncate(text.trim(), MAX_LINE_CHARS).into_owned()).filter(|text| !text.is_empty())
+        let plain = strip_escapes(&text);
+        Some(truncate(plain.trim(), MAX_LINE_CHARS).into_owned()).filter(|text| !text.is_empty())
     }
 
     /// The place of the latest line that is not blank. If bytes are dropped, it does not begin where a secret may have

@@ -51,7 +51,7 @@ use futures_util::future::BoxFuture;
 
 pub use access_token::{AccessToken, SubjectToken, TokenRequest, basic_credentials};
 pub use browser::open_in_browser;
-pub use captured_bytes::{CapturedBytes, excerpt, printed_suffix, printed_text, strip_escapes, strip_escapes_in_place};
+pub use captured_bytes::{CapturedBytes, excerpt, printed_suffix, printed_text, strip_escapes};
 pub use dry_run::DryRunWorld;
 pub use error::WorldError;
 pub use host_policy::{HostPolicy, Network, is_loopback_host, is_public};

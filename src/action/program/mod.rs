@@ -11,6 +11,7 @@ pub(super) mod stdin;
 pub(super) mod stream_progress;
 mod working_folder;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -28,8 +29,7 @@ use crate::diagnostic::Code;
 use crate::template::{EnvSlot, RenderError, Shape, Template};
 use crate::value_types::{NamedMap, Scalar, is_identifier};
 use crate::world::{
-    CapturedBytes, LatestLine, ProgramCommand, ProgramOutput, WorldError, printed_suffix, printed_text,
-    strip_escapes_in_place,
+    CapturedBytes, LatestLine, ProgramCommand, ProgramOutput, WorldError, printed_suffix, printed_text, strip_escapes,
 };
 use crate::yaml::{Location, Spanned};
 use arg_max::ArgSize;
@@ -221,8 +221,10 @@ impl ProgramOptions {
         let value = outcome_fields(&finished, Some(&parsed), context.reads);
         let stdout = context.reads.stdout.then(|| finished.stdout.clone());
         let mut body = parsed.into_body(finished.stdout);
-        if let OutcomeBody::Text(text) = &mut body {
-            strip_escapes_in_place(text);
+        if let OutcomeBody::Text(text) = &mut body
+            && let Cow::Owned(plain) = strip_escapes(text)
+        {
+            *text = plain;
         }
         Ok(ActionOutcome { stdout, ..ActionOutcome::success(value, body) })
     }

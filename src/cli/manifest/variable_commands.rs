@@ -102,7 +102,8 @@ fn exit_reason(program: &str, output: &ProgramOutput, secrets: &[&str]) -> Strin
     let redactor = Redactor::new(secrets.iter().copied().chain([&*printed]));
     let mut stderr = output.stderr.clone();
     redactor.redact_bytes(&mut stderr.bytes, InputEnd::Interrupted);
-    let stderr = strip_escapes(&stderr.to_display_text());
+    let stderr = stderr.to_display_text();
+    let stderr = strip_escapes(&stderr);
     let line = stderr.lines().map(str::trim).find(|line| !line.is_empty());
     let how = output.describe_end(program);
     line.map_or(how.clone(), |line| format!("{how}: {}", truncate(line, MAX_REASON_CHARS)))

@@ -29,8 +29,8 @@ impl LogFile {
 
     /// Adds what is written on stderr, without colours.
     pub(super) fn append(&self, bytes: &[u8]) {
-        let plain = crate::world::strip_escapes(&String::from_utf8_lossy(bytes));
-        let _ = (&*self.0).write_all(plain.as_bytes());
+        let text = String::from_utf8_lossy(bytes);
+        let _ = (&*self.0).write_all(crate::world::strip_escapes(&text).as_bytes());
     }
 }
 
