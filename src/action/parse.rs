@@ -56,16 +56,6 @@ impl OutputFormat {
         }
     }
 
-    /// At most about how many bytes the value of output takes, in the outcome and in its body.
-    fn memory_size(self, output: &[u8]) -> usize {
-        let is_json = match self {
-            OutputFormat::Detect => matches!(output.trim_ascii_start().first(), Some(b'{' | b'[')),
-            OutputFormat::Fixed(_) | OutputFormat::JsonIfValid => true,
-            OutputFormat::Unparsed => false,
-        };
-        if is_json { json_memory_size(output).saturating_mul(2) } else { 0 }
-    }
-
     /// Holds memory for the value of output before it is parsed. What only looks like JSON stays text where there is no room
     /// for its value. `effect` says in errors what was done.
     ///
@@ -77,7 +67,16 @@ impl OutputFormat {
         budget: &Budget,
         effect: &str,
     ) -> Result<OutputFormat, ActionError> {
-        match budget.hold_when_free(self.memory_size(output)).await {
+        let has_value = match self {
+            OutputFormat::Detect => matches!(output.trim_ascii_start().first(), Some(b'{' | b'[')),
+            OutputFormat::Fixed(_) | OutputFormat::JsonIfValid => true,
+            OutputFormat::Unparsed => false,
+        };
+        if !has_value {
+            return Ok(self);
+        }
+        // In the outcome and in its body.
+        match budget.hold_when_free(json_memory_size(output).saturating_mul(2)).await {
             Ok(()) => Ok(self),
             Err(BudgetExceeded::Memory) if self == OutputFormat::Detect => Ok(OutputFormat::Unparsed),
             Err(BudgetExceeded::Memory) => {
