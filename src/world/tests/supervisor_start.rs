@@ -101,6 +101,28 @@ async fn start_fails_when_it_cannot_be_sent() {
     assert_next_starts_anew(&world).await;
 }
 
+#[tokio::test]
+async fn supervisor_is_checked_only_while_it_has_programs() {
+    use std::io::{ErrorKind, Read as _, Write as _};
+
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    let world = world(ours);
+    let mut other_end = theirs.try_clone().unwrap();
+    let answering = std::thread::spawn(move || {
+        assert!(other_end.read(&mut [0; 64 << 10]).unwrap() > 0);
+        // The first program failed with errno 2.
+        other_end.write_all(&[1, 1, 4]).unwrap();
+    });
+    run(&world, command()).await;
+    answering.join().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    while theirs.read(&mut [0; 64 << 10]).is_ok() {}
+    tokio::time::sleep(PULSE * 10).await;
+    assert_eq!(theirs.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::WouldBlock, "a ping without a program");
+    let ended = run(&world, command()).await;
+    assert_eq!(ended.to_string(), "program `true` was killed: its supervisor does not respond");
+}
+
 #[test]
 fn a_supervisor_that_does_not_end_is_given_up_at_the_end() {
     use std::io::{ErrorKind, Write as _};
