@@ -105,7 +105,7 @@ tools:
   plain: { description: d, result: { text: x } }
   acts: { description: d, run: { exec: ["true"] } }
   limited: { description: d, rateLimit: { calls: 5, per: 1s }, run: { exec: ["true"] } }
-  queued: { description: d, concurrency: 1, run: { exec: ["true"] } }
+  queued: { description: d, concurrency: { calls: 1, queue: 5 }, run: { exec: ["true"] } }
   asks: { description: d, run: { ask: { a: { elicit: { message: m, schema: { a: {} } } } } } }
   embeds: { description: d, result: { content: [{ resource: "t://made" }] } }
   embeds-text: { description: d, result: { content: [{ resource: "t://text" }] } }

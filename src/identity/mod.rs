@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -124,6 +124,12 @@ pub struct CallerSecrets {
 }
 
 impl CallerSecrets {
+    /// Those of who sends none.
+    pub fn none() -> Arc<CallerSecrets> {
+        static NONE: LazyLock<Arc<CallerSecrets>> = LazyLock::new(Arc::default);
+        NONE.clone()
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.values().next().is_none()

@@ -67,11 +67,8 @@ impl ConnectionHandler {
         let (id_of_answer, session) = (id.clone(), self.session.clone());
         // What changes later does not matter to it.
         let (access, secrets) = snapshot.catalog.caller_of(access, secrets);
-        if session.is_lasting {
-            session.set_access(&access);
-        }
+        session.set_access(&access);
         let redactor = request_redactor(snapshot.catalog.redactor(), &secrets);
-        let end_note = EndNote::default();
         let method = Method::find(message.method());
         let recorder = self.recorder(method, &redactor);
         let trace = self.start_trace(method, &meta, &snapshot, traceparent.as_deref());
@@ -93,7 +90,7 @@ impl ConnectionHandler {
             bytes,
             trace,
             recorder,
-            end_note,
+            end_note: EndNote::default(),
         };
         let handler = self.clone();
         // An `async fn` would hold the request twice.

@@ -87,7 +87,7 @@ impl World for SleepingWorld {
         Box::pin(async move {
             self.sleepers.send_modify(|sleepers| *sleepers += 1);
             let _sleeper = ProgramGuard(self);
-            command.cancel.cancelled().await;
+            command.budget.cancel().cancelled().await;
             std::future::pending().await
         })
     }

@@ -126,7 +126,7 @@ impl Scope {
             index: None,
             typed_text: None,
             caller: CallerName::default(),
-            caller_secrets: Arc::default(),
+            caller_secrets: CallerSecrets::none(),
             now,
             budget: budget.clone(),
             refuses_notes: false,

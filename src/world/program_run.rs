@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use super::captured_bytes::CapturedBytes;
 use super::error::WorldError;
 use super::pipes::ParentPipes;
@@ -61,9 +59,8 @@ pub struct ProgramCommand {
     pub trace: TraceContext,
     /// Takes its stdout as it comes.
     pub latest_line: Option<Arc<LatestLine>>,
-    /// The limits of the call, which holds its output while it runs.
+    /// The limits of the call, which holds its output while it runs, and whose end is that of the program.
     pub budget: Budget,
-    pub cancel: CancellationToken,
 }
 
 impl ProgramCommand {
@@ -89,7 +86,6 @@ impl ProgramCommand {
             is_named_by_manifest: false,
             trace: TraceContext::default(),
             latest_line: None,
-            cancel: budget.cancel().clone(),
             budget,
         }
     }
@@ -119,7 +115,7 @@ impl ProgramOutput {
 
 /// Runs `command`. All its descendants are killed when this returns or is dropped.
 pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -> Result<ProgramOutput, WorldError> {
-    if command.cancel.is_cancelled() {
+    if command.budget.cancel().is_cancelled() {
         return Err(WorldError::Cancelled);
     }
     let own_path = command.env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| OsString::from(value));
@@ -130,7 +126,7 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
     let mut deadline = std::pin::pin!(tokio::time::sleep(command.timeout));
     let permit = tokio::select! {
         biased;
-        () = command.cancel.cancelled() => return Err(WorldError::Cancelled),
+        () = command.budget.cancel().cancelled() => return Err(WorldError::Cancelled),
         permit = real.permits.acquire(command.budget.caller()) => permit,
         () = &mut deadline => None,
     };
@@ -148,7 +144,7 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
     let (mut tree, mut pipes) = started.map_err(start_error)?;
     let ended = tokio::select! {
         biased;
-        () = command.cancel.cancelled() => ExitCause::Cancelled,
+        () = command.budget.cancel().cancelled() => ExitCause::Cancelled,
         () = deadline => ExitCause::TimedOut,
         exited = wait_for_exit(&mut tree, &mut pipes) => match exited {
             Ok(()) => ExitCause::Exited,

@@ -10,7 +10,6 @@ use super::call_recorder::CallRecorder;
 use super::checkpoint::Checkpoint;
 use super::client::{McpClient, NoClient};
 use super::outcome::ActionError;
-use crate::action::{RunLimits, RunPlan};
 use crate::budget::{Budget, Reservation};
 use crate::identity::{AccessControl, CallerSecrets};
 use crate::store::Store;
@@ -65,7 +64,7 @@ impl CallContext {
             trace: TraceContext::default(),
             client: None,
             access: AccessControl::default(),
-            secrets: Arc::default(),
+            secrets: CallerSecrets::none(),
             needed_scopes: None,
             budget: Budget::new(cancel, memory.caller()),
             store,
@@ -93,11 +92,10 @@ impl CallContext {
         self.depth > 0
     }
 
-    /// The call as its entry has it, whose run has a timeout of its own; without a run, its inputs and its content.
+    /// The call as its entry has it, which has a timeout of its own.
     #[must_use]
-    pub fn enter(&self, plan: Option<&RunPlan>) -> CallContext {
-        let limits = plan.map_or_else(RunLimits::default, |plan| plan.limits);
-        let time_left = self.time_left.min(limits.timeout);
+    pub fn enter(&self, timeout: Duration) -> CallContext {
+        let time_left = self.time_left.min(timeout);
         CallContext { budget: self.budget.with_timeout(time_left), time_left, ..self.clone() }
     }
 

@@ -6,6 +6,7 @@ pub(super) mod redacting_client;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -130,6 +131,11 @@ pub(super) struct EntryBuildContext<'a, 'c> {
     pub(super) name: String,
     /// How many files were read before it.
     pub(super) contents_before: usize,
+}
+
+/// The time that the run of an entry may take; of an entry without a run, its inputs and its content.
+pub(super) fn entry_timeout(plan: Option<&RunPlan>) -> time::Duration {
+    plan.map_or_else(RunLimits::default, |plan| plan.limits).timeout
 }
 
 /// Keeps known roots in the checkpoint of a call that waits for something else.

@@ -17,7 +17,7 @@ use crate::catalog::complete::warn_of_tool_completions;
 use crate::catalog::content::block::RenderedBlock;
 use crate::catalog::content::compiled_result::{AuthorHints, CompiledResult, RenderedResult, StructuredValue};
 use crate::catalog::entry::{
-    EntryBuildContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint,
+    EntryBuildContext, PackContext, RunKeys, check_limits, entry_digest, entry_timeout, with_roots_checkpoint,
 };
 use crate::catalog::inputs::argument_schema::DeclaredArguments;
 use crate::catalog::inputs::{BindError, Inputs, arguments_size, violations_message};
@@ -206,7 +206,7 @@ impl CompiledTool {
         if let Some(requires) = &self.requires {
             requires.check_client(name, call.client())?;
         }
-        let mut call = call.enter(self.plan.as_ref());
+        let mut call = call.enter(entry_timeout(self.plan.as_ref()));
         let bound = call.budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given))?;
         let arguments = bound.inspect_err(|error| self.log_undeclared_arguments(error))?;
         // A path may yet turn out to be another one, and what is done with is what counts.

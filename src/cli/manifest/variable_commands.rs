@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::Budget;
 use crate::compile::FileBuffers;
 use crate::diagnostic::truncate;
 use crate::load::{CommandOutputs, EnvSource, LoadedPacks, ManifestLocation, load_manifests};
@@ -68,11 +69,11 @@ impl VariableCommands {
     /// What a command prints, or why it fails, without `secrets`.
     async fn run(&self, command: &[String], location: &ManifestLocation, secrets: &[&str]) -> Result<String, String> {
         let (program, arguments) = command.split_first().ok_or_else(|| "no program".to_owned())?;
-        let mut start = ProgramCommand::new(program, PathBuf::from(location.path()));
+        let budget = Budget::new(self.cancel.clone(), &Arc::default());
+        let mut start = ProgramCommand::with_budget(budget, program, PathBuf::from(location.path()));
         start.args = arguments.iter().map(Into::into).collect();
         start.timeout = TIMEOUT;
         start.max_output = MAX_VALUE_BYTES;
-        start.cancel = self.cancel.clone();
         let output = self.world.run_program(start).await.map_err(|error| match error {
             WorldError::TimedOut { after, .. } => format!("`{program}` timed out after {after:?}"),
             other => other.to_string(),

@@ -1,8 +1,10 @@
 use std::fs;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::Budget;
 use crate::world::{ProgramCommand, RealWorld, World, WorldError};
 
 /// What leaves processes behind, each of which sleeps for `$T`: by a child, a pipeline, job control, a session of its
@@ -84,7 +86,7 @@ async fn no_process_is_left_after_cancellation() {
     let world = RealWorld::new();
     for spawn_method in SPAWN_METHODS {
         let case = sleeper_case(spawn_method, 3, "sleep $T");
-        let (cancel, count) = (case.command.cancel.clone(), case.count + 1);
+        let (cancel, count) = (case.command.budget.cancel().clone(), case.count + 1);
         let seen = async {
             wait_until(spawn_method.0, || sleepers(&case.time) == count).await;
             cancel.cancel();
@@ -127,7 +129,7 @@ async fn end_of_one_program_leaves_others_running() {
     let stop = CancellationToken::new();
     for spawn_method in SPAWN_METHODS {
         let mut case = sleeper_case(spawn_method, 6, "sleep $T");
-        case.command.cancel = stop.clone();
+        case.command.budget = Budget::new(stop.clone(), &Arc::default());
         long.push(case);
     }
     let expected: Vec<_> = long.iter().map(|case| (case.time.clone(), case.count + 1)).collect();

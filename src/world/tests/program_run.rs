@@ -150,7 +150,7 @@ async fn timeout_error_holds_both_outputs() {
 async fn cancelled_command_is_not_started() {
     let folder = tempfile::tempdir().unwrap();
     let mut late = ProgramCommand { args: vec!["started".into()], ..ProgramCommand::new("touch", folder.path()) };
-    late.cancel.cancel();
+    late.budget.cancel().cancel();
     late.timeout = Duration::from_secs(60);
     assert!(matches!(real().run_program(late).await, Err(WorldError::Cancelled)));
     assert!(!folder.path().join("started").exists());

@@ -55,7 +55,7 @@ async fn a_start_that_is_never_answered_fails() {
 async fn unanswered_start_can_be_cancelled() {
     let (ours, _theirs) = UnixStream::pair().unwrap();
     let (world, command) = (world(ours), command());
-    let cancel = command.cancel.clone();
+    let cancel = command.budget.cancel().clone();
     let soon = async {
         tokio::time::sleep(Duration::from_millis(100)).await;
         cancel.cancel();
