@@ -95,10 +95,9 @@ impl Authentication {
     }
 
     /// Refuses a caller that lacks a scope that every request needs.
-    pub(super) fn check_scopes(&self, access: &AccessControl, catalog: &Catalog) -> Result<(), AuthDenial> {
-        let (Some(settings), Some(caller)) = (&catalog.http_settings().auth, access.identity()) else { return Ok(()) };
-        let has_all = settings.scopes.iter().all(|scope| caller.scopes.contains(scope));
-        if has_all { Ok(()) } else { Err(AuthDenial::InsufficientScope(settings.scopes.clone())) }
+    pub(super) fn check_scopes(access: &AccessControl, catalog: &Catalog) -> Result<(), AuthDenial> {
+        let checked = catalog.check_scopes_of_every_request(access);
+        checked.map_err(|_| AuthDenial::InsufficientScope(catalog.scopes_of_every_request().to_vec()))
     }
 
     /// The URL of the endpoint, as clients name it.

@@ -112,7 +112,7 @@ impl HttpServer {
                 }
                 let identified = self.identify(&headers, STREAMS, &catalog).await;
                 let checked = identified.and_then(|sender| {
-                    self.authentication.check_scopes(sender.access(), &catalog)?;
+                    Authentication::check_scopes(sender.access(), &catalog)?;
                     let (recheck_after, access) = (sender.recheck_after(), sender.request_sender.access);
                     Ok((recheck_after, known.replace(access.clone()).is_none_or(|known| known.grants_as(&access))))
                 });
@@ -251,7 +251,7 @@ async fn answer_request(
     let request_sender = RequestSender { address: Some(head.address), traceparent, ..sender.request_sender };
     let sender = Sender { request_sender, account, ..sender };
     head.access = sender.access().clone();
-    http_server.authentication.check_scopes(sender.access(), catalog).map_err(refused)?;
+    Authentication::check_scopes(sender.access(), catalog).map_err(refused)?;
     let sender = sender.with_secrets(request.headers(), catalog.http_settings())?;
     match (page, sse) {
         (Some(page), _) => page.answer(http_server, connection, request, &sender).await,
