@@ -59,14 +59,22 @@ impl Catalog {
         }
     }
 
-    /// Sets what calls of tools and prompts do, once all entries are there.
+    /// Sets what calls of entries do, once all of them are there.
     pub(super) fn set_call_traits(&mut self) {
+        for resource in &mut self.resources {
+            resource.traits = CallTraits::new(resource.plan(), &resource.inputs);
+        }
+        let any = self.resources.iter().fold(CallTraits::OF_NO_ENTRY, |any, one| any.with_embedded(one.traits));
+        // What it embeds may embed others.
+        for resource in self.resources.iter_mut().filter(|resource| resource.resource_uris().next().is_some()) {
+            resource.traits = resource.traits.with_embedded(any);
+        }
         let tools: Vec<CallTraits> = self
             .tools
             .values()
             .map(|tool| {
                 let own = CallTraits::new(tool.plan.as_ref(), &tool.inputs);
-                let mut traits = self.with_embedded(own, tool.resource_uris());
+                let mut traits = self.with_embedded(own, tool.resource_uris(), any);
                 traits.uses_client |= tool.has_queue() || tool.requires.is_some();
                 traits.begins_at_once |= tool.limit.is_some();
                 traits
@@ -76,19 +84,26 @@ impl Catalog {
             .prompts
             .values()
             .map(|prompt| {
-                self.with_embedded(CallTraits::new(prompt.plan.as_deref(), &prompt.inputs), prompt.resource_uris())
+                let own = CallTraits::new(prompt.plan.as_deref(), &prompt.inputs);
+                self.with_embedded(own, prompt.resource_uris(), any)
             })
             .collect();
         self.tools.values_mut().zip(tools).for_each(|(tool, traits)| tool.traits = traits);
         self.prompts.values_mut().zip(prompts).for_each(|(prompt, traits)| prompt.traits = traits);
     }
 
-    /// Adds what these resources do: any might be one whose URI is only known at a call.
-    fn with_embedded<'a>(&self, own: CallTraits, uris: impl Iterator<Item = &'a Template<UriSlot>>) -> CallTraits {
-        uris.fold(own, |traits, uri| match uri.read_paths().is_empty() {
-            true => traits.with_embedded(self.resource_traits(uri.source())),
-            false => self.resources.iter().fold(traits, |traits, any| traits.with_embedded(any.traits())),
-        })
+    /// Adds what these resources do: `any` where it is only known at a call which one it is.
+    fn with_embedded<'a>(
+        &self,
+        own: CallTraits,
+        uris: impl Iterator<Item = &'a Template<UriSlot>>,
+        any: CallTraits,
+    ) -> CallTraits {
+        let traits_of = |uri: &Template<UriSlot>| match self.routes.find(uri.literal()?)? {
+            Route::Resource(nth, _) => self.resources.get(nth).map(|resource| resource.traits),
+            Route::Skill(_) => Some(CallTraits::OF_NO_ENTRY),
+        };
+        uris.fold(own, |traits, uri| traits.with_embedded(traits_of(uri).unwrap_or(any)))
     }
 }
 
@@ -109,11 +124,14 @@ tools:
   asks: { description: d, run: { ask: { a: { elicit: { message: m, schema: { a: {} } } } } } }
   embeds: { description: d, result: { content: [{ resource: "t://made" }] } }
   embeds-text: { description: d, result: { content: [{ resource: "t://text" }] } }
+  embeds-outer: { description: d, result: { content: [{ resource: "t://outer" }] } }
+  embeds-made-up: { description: d, result: { content: [{ resource: "t://{{lower 'MADE'}}" }] } }
 prompts:
   plain: { text: x }
   chooses: { arguments: { a: {} }, messages: [{ user: { resource: "t://{{a}}" } }] }
 resources:
   made: { uri: "t://made", run: { ask: { a: { elicit: { message: m, schema: { a: {} } } } } } }
+  outer: { uri: "t://outer", run: { exec: ["true"] }, result: { content: [{ resource: "t://made" }] } }
   text: { uri: "t://text", text: x }
 "#,
         );
@@ -128,10 +146,13 @@ resources:
             (catalog.tool_traits("asks"), traits(true, true, false)),
             (catalog.tool_traits("embeds"), traits(true, true, false)),
             (catalog.tool_traits("embeds-text"), traits(false, false, true)),
+            (catalog.tool_traits("embeds-outer"), traits(true, true, false)),
+            (catalog.tool_traits("embeds-made-up"), traits(true, true, false)),
             (catalog.tool_traits("none"), traits(false, false, true)),
             (catalog.prompt_traits("plain"), traits(false, false, true)),
             (catalog.prompt_traits("chooses"), traits(true, true, false)),
             (catalog.resource_traits("t://made"), traits(true, true, false)),
+            (catalog.resource_traits("t://outer"), traits(true, true, false)),
             (catalog.resource_traits("t://text"), traits(false, false, true)),
         ] {
             assert_eq!(found, expected);

@@ -13,8 +13,11 @@ server: { name: speaking }
 env: { KEY: { secret: true } }
 prompts:
   p: { description: P, run: [{ log: from a prompt }], text: Hi }
+  embeds: { description: Embeds what embeds what speaks, messages: [{ user: { resource: "r://outer" } }] }
+  makes-up: { description: Embeds what it names in a call, messages: [{ user: { resource: "r://{{lower 'R'}}" } }] }
 resources:
   r: { uri: "r://r", run: [{ log: from a resource }, { exec: [printf, Hi] }] }
+  outer: { uri: "r://outer", run: { exec: ["true"] }, result: { content: [{ resource: "r://r" }] } }
 tools:
   levels:
     description: Speaks at every level
@@ -149,6 +152,9 @@ fn log_message_has_any_data_and_a_logger() {
         for (method, params, words) in [
             ("prompts/get", json!({ "name": "p", "_meta": meta }), "from a prompt"),
             ("resources/read", json!({ "uri": "r://r", "_meta": meta }), "from a resource"),
+            ("resources/read", json!({ "uri": "r://outer", "_meta": meta }), "from a resource"),
+            ("prompts/get", json!({ "name": "embeds", "_meta": meta }), "from a resource"),
+            ("prompts/get", json!({ "name": "makes-up", "_meta": meta }), "from a resource"),
         ] {
             let mut params = params;
             if params["_meta"].is_null() {

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::catalog::CallTraits;
 use crate::catalog::access::EntryAccess;
 use crate::catalog::complete::{MAX_COMPLETED_FILES, compile_sources};
 use crate::catalog::content::blob::ByteSource;
@@ -76,6 +77,7 @@ impl CompiledResource {
             size: resource.size,
             inputs,
             content: content?,
+            traits: CallTraits::default(),
             digest,
         })
     }

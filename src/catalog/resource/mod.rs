@@ -61,6 +61,8 @@ pub(super) struct CompiledResource {
     size: Option<u64>,
     pub(super) inputs: Inputs,
     content: ResourceContent,
+    /// What reading it does, once the catalog is whole.
+    pub(super) traits: CallTraits,
     /// A digest of its source.
     pub(super) digest: u64,
 }
@@ -105,7 +107,7 @@ impl CompiledResource {
             ResourceContent::File(file) => file.is_kept(),
             _ => false,
         };
-        CallTraits { begins_at_once, ..CallTraits::new(self.plan(), &self.inputs) }
+        CallTraits { begins_at_once, ..self.traits }
     }
 
     /// Its run, if any.
