@@ -61,8 +61,6 @@ TABLE = [
     ("http * with * version: initialize", "answer", "404 error -32601", "400 error -32600", "the same"),
     ("http *", "type", "application/json", "text/event-stream", "in a session too an answer that is there at once is JSON"),
     ("http *", "primed", "false", "true", "the same, and streams begin with an id since 2025-11-25"),
-    ("http 2025-11-25 meta version 2025-11-25 resources/read", "type", "text/event-stream", "application/json", "a request of a session is answered in it"),
-    ("http 2025-11-25 meta version 2025-11-25 resources/read", "primed", "true", "false", "the same: a file is not there at once"),
     ("http * listen*", "state", "closed", "open", "in a session it is refused at once"),
     ("stdio fresh first *", "state", "open", "ended", "what comes before `initialize` does not end the server"),
     ("stdio 2026-07-28 ping", "answer", "error -32601", "result", "2026-07-28 has no `ping`, not even first"),
