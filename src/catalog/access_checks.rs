@@ -34,14 +34,17 @@ pub struct AccessRow {
 }
 
 impl Catalog {
-    /// Who makes a request, and what comes beside it to act upstream as them: as its sender says, or else as the command
-    /// line or a test does.
-    pub fn caller_of(&self, access: AccessControl, secrets: Arc<CallerSecrets>) -> (AccessControl, Arc<CallerSecrets>) {
-        let access = match access {
+    /// Who makes a request: as its sender says, or else as the command line or a test does.
+    pub fn access_of(&self, sender: AccessControl) -> AccessControl {
+        match sender {
             AccessControl::Unrestricted => self.settings.access.clone(),
             caller @ AccessControl::Caller(_) => caller,
-        };
-        (access, if secrets.is_empty() { self.settings.caller_secrets.clone() } else { secrets })
+        }
+    }
+
+    /// What comes beside a request to act upstream as its sender: as that sends, or else as the command line or a test does.
+    pub fn caller_secrets(&self, sent: Arc<CallerSecrets>) -> Arc<CallerSecrets> {
+        if sent.is_empty() { self.settings.caller_secrets.clone() } else { sent }
     }
 
     /// Who may call a tool; `None` for whoever may call anything.

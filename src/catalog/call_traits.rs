@@ -3,7 +3,7 @@
 use crate::action::RunPlan;
 use crate::template::{Template, UriSlot};
 
-use super::{Catalog, inputs::Inputs, routes::Route};
+use super::{Catalog, inputs::Inputs, resource::CompiledResource, routes::Route};
 
 /// What a call of an entry may do, by itself and by the resources that it embeds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Catalog {
     pub fn resource_traits(&self, uri: &str) -> CallTraits {
         match self.routes.find(uri) {
             Some(Route::Resource(nth, _)) => {
-                self.resources.get(nth).map_or(CallTraits::OF_NO_ENTRY, |one| one.traits())
+                self.resources.get(nth).map_or(CallTraits::OF_NO_ENTRY, CompiledResource::traits_now)
             }
             Some(Route::Skill(_)) => CallTraits::default(),
             None => CallTraits::OF_NO_ENTRY,
@@ -74,7 +74,7 @@ impl Catalog {
             .values()
             .map(|tool| {
                 let own = CallTraits::new(tool.plan.as_ref(), &tool.inputs);
-                let mut traits = self.with_embedded(own, tool.resource_uris(), any);
+                let mut traits = self.with_resources(own, tool.resource_uris(), any);
                 traits.uses_client |= tool.has_queue() || tool.requires.is_some();
                 traits.begins_at_once |= tool.limit.is_some();
                 traits
@@ -85,7 +85,7 @@ impl Catalog {
             .values()
             .map(|prompt| {
                 let own = CallTraits::new(prompt.plan.as_deref(), &prompt.inputs);
-                self.with_embedded(own, prompt.resource_uris(), any)
+                self.with_resources(own, prompt.resource_uris(), any)
             })
             .collect();
         self.tools.values_mut().zip(tools).for_each(|(tool, traits)| tool.traits = traits);
@@ -93,7 +93,7 @@ impl Catalog {
     }
 
     /// Adds what these resources do: `any` where it is only known at a call which one it is.
-    fn with_embedded<'a>(
+    fn with_resources<'a>(
         &self,
         own: CallTraits,
         uris: impl Iterator<Item = &'a Template<UriSlot>>,

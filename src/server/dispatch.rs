@@ -66,7 +66,7 @@ impl ConnectionHandler {
         };
         let (id_of_answer, session) = (id.clone(), self.session.clone());
         // What changes later does not matter to it.
-        let (access, secrets) = snapshot.catalog.caller_of(access, secrets);
+        let (access, secrets) = (snapshot.catalog.access_of(access), snapshot.catalog.caller_secrets(secrets));
         session.set_access(&access);
         let redactor = request_redactor(snapshot.catalog.redactor(), &secrets);
         let method = Method::find(message.method());

@@ -68,7 +68,7 @@ pub(crate) struct McpRequest {
     pub(crate) snapshot: Arc<CatalogSnapshot>,
     /// The method; `None` where MCP has none of its name.
     pub(crate) method: Option<&'static Method>,
-    /// What the call does that it is, if it is one.
+    /// What it does as a call; nothing, where it is another request.
     pub(crate) traits: CallTraits,
     /// The newest version with sessions where none has begun.
     pub(crate) version: SpecVersion,

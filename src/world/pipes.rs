@@ -58,10 +58,14 @@ impl ParentPipes {
         tokio::join!(self.stdin.write_all(), self.stdout.read_to_end(), self.stderr.read_to_end());
     }
 
-    /// Returns stdout and stderr, and why not all of them that may be kept was read.
-    pub(super) fn finish(self) -> (CapturedBytes, CapturedBytes, Option<BudgetExceeded>) {
-        let budget_error = self.stdout.budget_error.or(self.stderr.budget_error);
-        (self.stdout.into_captured(), self.stderr.into_captured(), budget_error)
+    /// Why not all output that may be kept was read.
+    pub(super) fn budget_error(&self) -> Option<BudgetExceeded> {
+        self.stdout.budget_error.or(self.stderr.budget_error)
+    }
+
+    /// Returns stdout and stderr.
+    pub(super) fn into_captured(self) -> (CapturedBytes, CapturedBytes) {
+        (self.stdout.into_captured(), self.stderr.into_captured())
     }
 }
 

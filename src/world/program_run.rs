@@ -13,6 +13,7 @@ use super::error::WorldError;
 use super::pipes::ParentPipes;
 use super::program_path::{is_executable, lacks_shebang, path_candidates, shebang_fault};
 use super::program_permits::ProgramPermit;
+use super::sandbox::EnforcedRules;
 use super::{LatestLine, RealWorld, TraceContext, sandbox};
 use crate::budget::Budget;
 use crate::compile::SandboxRules;
@@ -154,7 +155,8 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
     let status = tree.kill().await;
     // All writers are gone; read what is left in the pipes.
     let _ = tokio::time::timeout(FINAL_DRAIN_TIMEOUT, pipes.pump()).await;
-    let (stdout, stderr, budget_error) = pipes.finish();
+    let budget_error = pipes.budget_error();
+    let (stdout, stderr) = pipes.into_captured();
     match ended {
         ExitCause::Cancelled => Err(WorldError::Cancelled),
         ExitCause::TimedOut => Err(WorldError::TimedOut { after: command.timeout, stdout, stderr }),
@@ -195,19 +197,19 @@ fn locate_program(command: &ProgramCommand, path: &OsStr) -> Result<PathBuf, Wor
     }
 }
 
-/// Starts the program at a path, which these rules hold.
+/// Starts the program at a path, which the rules of its sandbox hold.
 fn start_program(
     real: &RealWorld,
     command: &mut ProgramCommand,
     path: &Path,
-    (sandbox, calls): (Vec<OwnedFd>, Option<sandbox::SyscallRules>),
+    EnforcedRules { rulesets, calls }: EnforcedRules,
     permit: ProgramPermit,
 ) -> io::Result<(ProcessTree, ParentPipes)> {
     let (pipes, child_stdio) = ParentPipes::new(command)?;
     let cwd_folder = command.cwd_folder.as_ref().map(|folder| folder.try_clone()).transpose()?;
     // The path would be followed again.
     let cwd: &Path = if cwd_folder.is_some() { Path::new("/") } else { &command.cwd };
-    let child_stdio = ChildDescriptors { sandbox, cwd: cwd_folder, ..child_stdio };
+    let child_stdio = ChildDescriptors { sandbox: rulesets, cwd: cwd_folder, ..child_stdio };
     let own_env = command.env.iter().map(|(name, value)| (name.into(), value.into()));
     let start = StartRequest {
         program: path.into(),

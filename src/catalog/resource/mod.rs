@@ -101,7 +101,7 @@ pub(super) enum ReadBody {
 
 impl CompiledResource {
     /// How it is read. What is likely in memory is read at once: a text or bytes of the manifest, or a file that was read.
-    pub(in crate::catalog) fn traits(&self) -> CallTraits {
+    pub(in crate::catalog) fn traits_now(&self) -> CallTraits {
         let begins_at_once = match &self.content {
             ResourceContent::Text(_) | ResourceContent::Blob(_) => true,
             ResourceContent::File(file) => file.is_kept(),

@@ -73,15 +73,26 @@ impl SandboxSupport {
     }
 }
 
-/// The rulesets that a program is started with, and what its filter of system calls refuses. Empty without a sandbox,
-/// and where the system has none.
+/// What holds a program from its start: nothing without a sandbox, and where the system has none.
+#[derive(Default)]
+pub(super) struct EnforcedRules {
+    /// Its Landlock rulesets.
+    pub(super) rulesets: Vec<OwnedFd>,
+    /// What its filter of system calls refuses.
+    pub(super) calls: Option<SyscallRules>,
+}
+
+/// The rules that a program is started with.
+///
+/// # Errors
+/// Its sandbox is required, and the system cannot hold it.
 pub(super) fn enforced_rules(
     command: &ProgramCommand,
     program: &Path,
     search_path: &OsStr,
-) -> Result<(Vec<OwnedFd>, Option<SyscallRules>), WorldError> {
+) -> Result<EnforcedRules, WorldError> {
     if command.sandboxes.is_empty() {
-        return Ok((Vec::new(), None));
+        return Ok(EnforcedRules::default());
     }
     let support = SandboxSupport::detect();
     refuse_gaps(command, support)?;
@@ -92,10 +103,10 @@ pub(super) fn enforced_rules(
         let needs = program_needs(program, search_path);
         let cwd = command.cwd_folder.as_deref();
         let rulesets = command.sandboxes.iter().map(|rules| landlock::ruleset(rules, &needs, cwd));
-        return Ok((rulesets.collect::<Result<_, _>>()?, calls));
+        return Ok(EnforcedRules { rulesets: rulesets.collect::<Result<_, _>>()?, calls });
     }
     let _ = (program, search_path);
-    Ok((Vec::new(), calls))
+    Ok(EnforcedRules { calls, ..EnforcedRules::default() })
 }
 
 /// Refuses a program whose sandbox is required, and cannot be had.
