@@ -3,7 +3,7 @@
 //! The capacity of a vector is up to twice its length and at least four, it is in memory twice while it grows, and an
 //! allocation has a header.
 
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 
 /// What a message takes beside its parts: the types of its method.
 const MESSAGE_BYTES: u64 = 2048;
@@ -18,8 +18,38 @@ const BYTES_PER_CONTAINER: u64 = 400;
 /// An element of an array, a member of an object, or its name.
 const BYTES_PER_VALUE: u64 = 240;
 
+/// How long a message is at most in which strings are not told apart from what is around them, and how large it then is: a
+/// few commas too many do not matter.
+const SHORT_BYTES: usize = 2 * 1024;
+const SMALL_SIZE: u64 = 16 * 1024;
+
+/// What each byte takes at most, wherever it stands.
+#[expect(clippy::indexing_slicing, reason = "each index is below 256")]
+static BYTE_SIZES: [u16; 256] = {
+    let mut sizes = [BYTES_PER_BYTE as u16 + 1; 256];
+    sizes[b'[' as usize] += BYTES_PER_CONTAINER as u16;
+    sizes[b'{' as usize] += BYTES_PER_CONTAINER as u16;
+    sizes[b',' as usize] += BYTES_PER_VALUE as u16;
+    sizes[b':' as usize] += BYTES_PER_VALUE as u16;
+    sizes[b'\\' as usize] += ALLOCATION_BYTES as u16;
+    sizes
+};
+
 /// How much memory a message takes at most that is written so.
 pub(super) fn message_size(bytes: &[u8]) -> u64 {
+    let size = (bytes.len() <= SHORT_BYTES).then(|| size_by_bytes(bytes));
+    size.filter(|size| *size <= SMALL_SIZE).unwrap_or_else(|| size_by_structure(bytes))
+}
+
+/// What a short message takes at most, which is quickly said.
+fn size_by_bytes(bytes: &[u8]) -> u64 {
+    let escaped_bytes = if memchr(b'\\', bytes).is_some() { bytes.len() as u64 } else { 0 };
+    let sizes = bytes.iter().filter_map(|byte| BYTE_SIZES.get(usize::from(*byte)));
+    MESSAGE_BYTES + sizes.map(|size| u64::from(*size)).sum::<u64>() + escaped_bytes * BYTES_PER_ESCAPED_BYTE
+}
+
+/// The same, by what stands in strings and around them.
+fn size_by_structure(bytes: &[u8]) -> u64 {
     let (mut containers, mut values, mut escaped_bytes, mut is_copied) = (0, 0, 0, false);
     let mut rest = bytes;
     while let Some((byte, after)) = rest.split_first() {
