@@ -6,9 +6,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::context::outcome::{ActionError, ParsedOutput, parse_output};
+use super::context::outcome::{ActionError, OutcomeBody, trimmed};
 use super::csv::{CsvFault, CsvFields};
 use crate::budget::{self, Budget, BudgetExceeded, MAX_MEMORY, json_memory_size};
+use crate::files::{is_mime_type, known_media_type, mime_of};
 use crate::world::CapturedBytes;
 use crate::yaml::Spanned;
 
@@ -44,6 +45,46 @@ pub(super) enum OutputFormat {
     JsonIfValid,
     /// As written.
     Fixed(ParseFormat),
+}
+
+/// What the output of an action is.
+#[derive(Debug)]
+pub(super) enum ParsedOutput {
+    /// JSON, as it is written.
+    Json(Value),
+    /// An item for each line or record.
+    List(Value),
+    Text,
+    /// Bytes of a media type.
+    Bytes(String),
+}
+
+impl ParsedOutput {
+    /// The output as a value, where it is JSON.
+    pub(super) fn to_json(&self, output: &CapturedBytes) -> Option<Value> {
+        match self {
+            ParsedOutput::Json(value) | ParsedOutput::List(value) => Some(value.clone()),
+            // A scalar is JSON, but shown as the text that it is.
+            ParsedOutput::Text if !output.is_truncated() => {
+                let text = output.text()?.trim();
+                if text.starts_with(['{', '[']) { None } else { serde_json::from_str(text).ok() }
+            }
+            ParsedOutput::Text | ParsedOutput::Bytes(_) => None,
+        }
+    }
+
+    /// The body of the outcome, which the output becomes.
+    pub(super) fn into_body(self, output: CapturedBytes) -> OutcomeBody {
+        match self {
+            ParsedOutput::Json(value) => OutcomeBody::Json(value, trimmed(output.into_text())),
+            ParsedOutput::List(list) => {
+                let text = list.to_string();
+                OutcomeBody::Json(list, text)
+            }
+            ParsedOutput::Text => OutcomeBody::Text(output.into_display_text()),
+            ParsedOutput::Bytes(mime_type) => OutcomeBody::Bytes(output.bytes, mime_type),
+        }
+    }
 }
 
 impl OutputFormat {
@@ -117,6 +158,67 @@ impl OutputFormat {
         let text = bytes.text().ok_or_else(|| ActionError::message("invalid output: not UTF-8".to_owned()))?;
         parse_items(text).map(|items| ParsedOutput::List(Value::Array(items)))
     }
+}
+
+/// Parses output as JSON where it should be, says so or looks like it.
+///
+/// # Errors
+/// Truncated JSON, and output that is not JSON as it should be.
+fn parse_output(
+    bytes: &CapturedBytes,
+    mime_type: Option<&str>,
+    wants_json: bool,
+    limit: u64,
+) -> Result<ParsedOutput, ActionError> {
+    let mime_type = mime_type.filter(|mime_type| is_mime_type(mime_type));
+    if let Some(mime_type) = mime_type.filter(|mime_type| !wants_json && is_media(mime_type)) {
+        return Ok(binary_output(bytes, Some(mime_type)));
+    }
+    let Some(text) = bytes.text() else {
+        if wants_json {
+            return Err(ActionError::invalid_json("not UTF-8"));
+        }
+        return Ok(binary_output(bytes, mime_type));
+    };
+    let trimmed = text.trim();
+    let says_json = mime_type.is_some_and(|mime| mime.contains("json"));
+    let looks_json = wants_json || says_json || trimmed.starts_with(['{', '[']);
+    if !looks_json || trimmed.is_empty() && !wants_json {
+        return Ok(ParsedOutput::Text);
+    }
+    match serde_json::from_str(trimmed) {
+        Ok(value) => Ok(ParsedOutput::Json(value)),
+        // Truncated output that begins as JSON was JSON.
+        Err(error) if bytes.is_truncated() && (wants_json || says_json || error.is_eof()) => {
+            Err(ActionError::truncated("JSON", bytes, limit))
+        }
+        Err(error) if wants_json => Err(ActionError::invalid_json(&invalid_json_message(trimmed, &error))),
+        Err(_) => Ok(ParsedOutput::Text),
+    }
+}
+
+/// What is wrong with JSON; lines of JSON are another format.
+fn invalid_json_message(text: &str, error: &serde_json::Error) -> String {
+    let is_lines =
+        error.line() > 1 && text.lines().next().is_some_and(|line| serde_json::from_str::<Value>(line).is_ok());
+    if is_lines { format!("{error}; if each line is JSON, write `parse: jsonl`") } else { error.to_string() }
+}
+
+/// Output that is not UTF-8: bytes with a media type, or marked text if truncated.
+fn binary_output(bytes: &CapturedBytes, mime_type: Option<&str>) -> ParsedOutput {
+    if bytes.is_truncated() {
+        return ParsedOutput::Text;
+    }
+    ParsedOutput::Bytes(match mime_type.filter(|mime| !mime.starts_with("text/")) {
+        Some(said) => known_media_type(&bytes.bytes, said).unwrap_or(said).to_owned(),
+        None => mime_of("", &bytes.bytes).to_owned(),
+    })
+}
+
+/// Whether a type is never text, even where its bytes happen to be UTF-8. SVG is text.
+fn is_media(mime_type: &str) -> bool {
+    let is_text = mime_type.ends_with("+xml");
+    !is_text && ["image/", "audio/", "video/"].iter().any(|kind| mime_type.starts_with(kind))
 }
 
 fn parse_lines(text: &str) -> Result<Vec<Value>, ActionError> {

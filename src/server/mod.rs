@@ -50,7 +50,6 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::BoxFuture;
 use rmcp::model::ErrorData;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -67,12 +66,8 @@ pub(crate) use shared_server::ConnectionKind;
 pub use shared_server::{ServeOptions, SharedServer};
 pub(crate) use subscription::{announce_everything, start_change_notifications};
 
-use crate::action::CallContext;
-use crate::catalog::result::refusal::{CallError, Refusal, RefusalKind};
-use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
 use crate::telemetry::{ClientName, Limit};
-use crate::world::{ActionReport, RedactingWorld, ReportingWorld, World};
 
 use self::{client_rate_limit::RequestCost, request::McpRequest, session::Session};
 
@@ -102,54 +97,6 @@ impl ConnectionHandler {
         self.session.negotiated().map(|session| session.spec_version)
     }
 
-    /// Runs a call until it ends, its caller no longer wants it, or the server stops. `cancel` is the token of the call,
-    /// which is then given a moment to clean up.
-    ///
-    /// The future of a call is large and moved several times, so it is boxed.
-    async fn run<T>(
-        &self,
-        cancel: &CancellationToken,
-        mut call: BoxFuture<'_, Result<T, CallError>>,
-    ) -> Result<T, CallError> {
-        let _running = self.shared_server.start_call();
-        let server_stops = tokio::select! {
-            biased;
-            answer = &mut call => {
-                return answer.inspect_err(|error| {
-                    if matches!(error, CallError::Refused(refusal) if refusal.kind == RefusalKind::LimitReached) {
-                        self.tell_of_limit();
-                    }
-                });
-            }
-            () = cancel.cancelled() => false,
-            // Those that are nearly done end before.
-            () = async { self.stop.cancelled().await; tokio::time::sleep(STOP_GRACE).await } => true,
-        };
-        cancel.cancel();
-        let answer = tokio::time::timeout(CANCEL_GRACE, call).await;
-        match answer.unwrap_or_else(|_| Err(Refusal::new(RefusalKind::Cancelled, "cancelled").into())) {
-            Err(CallError::Refused(refusal)) if server_stops && refusal.kind == RefusalKind::Cancelled => {
-                Err(Refusal { message: error::SERVER_STOPS.to_owned(), ..refusal }.into())
-            }
-            answer => answer,
-        }
-    }
-
-    /// The context of a call that `cancel` ends, without its client. What its actions read is redacted before anything
-    /// sees it.
-    fn call_context(&self, request: &McpRequest, cancel: &CancellationToken) -> CallContext {
-        let world =
-            RedactingWorld::wrap(&request.redactor, &log_actions(&request.redactor, self.shared_server.world()));
-        let (memory, store) = (request.reservation.clone(), self.shared_server.store().clone());
-        let call = CallContext::new(cancel.clone(), world, memory, store);
-        let (access, secrets, trace) = (request.access.clone(), request.secrets.clone(), request.trace.clone());
-        let call = CallContext { access, secrets, trace, ..call };
-        match &request.recorder {
-            Some(recorder) => recorder.record(call),
-            None => call,
-        }
-    }
-
     /// Charges its caller for a request, or refuses that.
     fn charge(&self, request: &McpRequest, cost: RequestCost) -> Result<(), ErrorData> {
         let duration = cost.duration(request.snapshot.catalog.limits().calls_per_second);
@@ -165,25 +112,6 @@ impl ConnectionHandler {
         observers.into_iter().for_each(|all| all.tell(|observer| observer.on_limit(Limit::Calls)));
     }
 }
-
-/// Logs the programs and requests of a call, if anybody wants to know.
-fn log_actions(redactor: &Arc<Redactor>, world: Arc<dyn World>) -> Arc<dyn World> {
-    if !tracing::enabled!(target: "folio::world", tracing::Level::DEBUG) {
-        return world;
-    }
-    let log = |report: ActionReport<'_>| {
-        if let Some(line) = report.to_line() {
-            tracing::debug!(target: "folio::world", "{line}");
-        }
-    };
-    ReportingWorld::wrap(redactor, &world, Arc::new(log))
-}
-
-/// How long a cancelled call may take to end before it is dropped.
-const CANCEL_GRACE: Duration = Duration::from_millis(200);
-
-/// How long calls may go on when the server stops, before they are cancelled.
-const STOP_GRACE: Duration = Duration::from_millis(100);
 
 /// In what time every call has an answer after the server stops; what is left of a second is for the client to read it.
 pub const STOP_TIMEOUT: Duration = Duration::from_millis(600);

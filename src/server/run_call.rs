@@ -1,14 +1,15 @@
-//! Calls that may ask the client.
+//! Runs calls, which may ask the client.
 //!
 //! In a session the question is sent and awaited within the call. In 2026-07-28 the call ends with an `input_required`
 //! result, and a later request brings the answers and the sealed state (basic/patterns/mrtr).
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use rmcp::model::{ErrorCode, ErrorData, InputRequests, InputRequiredResult, InputResponses};
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     action::{CallContext, Checkpoint, McpClient, PendingQuestions},
@@ -17,20 +18,28 @@ use crate::{
         result::refusal::{CallError, Refusal, RefusalKind},
     },
     digest::sha256,
+    redact::Redactor,
     spec_version::SpecVersion,
     store::FirstUse,
+    world::{ActionReport, RedactingWorld, ReportingWorld, World},
 };
 
 use super::{
     ConnectionHandler,
     call_log::{CallLog, CallSender, CallTarget, LoggedResult},
     client::RequestClient,
-    question,
+    error, question,
     request::McpRequest,
     request_state::UnsealError,
     snapshot::ResultNotes,
     version_keys,
 };
+
+/// How long a cancelled call may take to end before it is dropped.
+pub(super) const CANCEL_GRACE: Duration = Duration::from_millis(200);
+
+/// How long calls may go on when the server stops, before they are cancelled.
+const STOP_GRACE: Duration = Duration::from_millis(100);
 
 /// What a request calls, and with what.
 pub(crate) struct EntryCall<'a> {
@@ -138,6 +147,53 @@ impl ConnectionHandler {
         }
     }
 
+    /// Runs a call until it ends, its caller no longer wants it, or the server stops. `cancel` is the token of the call,
+    /// which is then given a moment to clean up.
+    ///
+    /// The future of a call is large and moved several times, so it is boxed.
+    pub(super) async fn run<T>(
+        &self,
+        cancel: &CancellationToken,
+        mut call: BoxFuture<'_, Result<T, CallError>>,
+    ) -> Result<T, CallError> {
+        let _running = self.shared_server.start_call();
+        let server_stops = tokio::select! {
+            biased;
+            answer = &mut call => {
+                return answer.inspect_err(|error| {
+                    if matches!(error, CallError::Refused(refusal) if refusal.kind == RefusalKind::LimitReached) {
+                        self.tell_of_limit();
+                    }
+                });
+            }
+            () = cancel.cancelled() => false,
+            // Those that are nearly done end before.
+            () = async { self.stop.cancelled().await; tokio::time::sleep(STOP_GRACE).await } => true,
+        };
+        cancel.cancel();
+        let answer = tokio::time::timeout(CANCEL_GRACE, call).await;
+        match answer.unwrap_or_else(|_| Err(Refusal::new(RefusalKind::Cancelled, "cancelled").into())) {
+            Err(CallError::Refused(refusal)) if server_stops && refusal.kind == RefusalKind::Cancelled => {
+                Err(Refusal { message: error::SERVER_STOPS.to_owned(), ..refusal }.into())
+            }
+            answer => answer,
+        }
+    }
+
+    /// The context of a call that `cancel` ends, without its client. What its actions read is redacted before anything
+    /// sees it.
+    pub(super) fn call_context(&self, request: &McpRequest, cancel: &CancellationToken) -> CallContext {
+        let world = call_world(&request.redactor, &self.shared_server.world());
+        let (memory, store) = (request.reservation.clone(), self.shared_server.store().clone());
+        let call = CallContext::new(cancel.clone(), world, memory, store);
+        let (access, secrets, trace) = (request.access.clone(), request.secrets.clone(), request.trace.clone());
+        let call = CallContext { access, secrets, trace, ..call };
+        match &request.recorder {
+            Some(recorder) => recorder.record(call),
+            None => call,
+        }
+    }
+
     /// Where the call stood, from the state that came with the request.
     async fn open_state(
         &self,
@@ -182,6 +238,19 @@ impl ConnectionHandler {
         let result = InputRequiredResult::new(Some(requests.ok_or_else(failed)?), Some(state));
         Ok(result.with_meta(request.snapshot.meta.clone()))
     }
+}
+
+/// The world of a call, whose output is redacted, and which logs its programs and requests if anybody wants to know.
+fn call_world(redactor: &Arc<Redactor>, world: &Arc<dyn World>) -> Arc<dyn World> {
+    if !tracing::enabled!(target: "folio::world", tracing::Level::DEBUG) {
+        return RedactingWorld::wrap(redactor, world);
+    }
+    let log = |report: ActionReport<'_>| {
+        if let Some(line) = report.to_line() {
+            tracing::debug!(target: "folio::world", "{line}");
+        }
+    };
+    ReportingWorld::wrap(redactor, world, Arc::new(log))
 }
 
 /// The binding of a state: the server, the method, the entry and the caller by their names, and a digest of the arguments

@@ -35,11 +35,11 @@ use crate::{
 };
 
 use super::{
-    CANCEL_GRACE, ConnectionHandler, SharedServer,
+    ConnectionHandler, SharedServer,
     call_log::{CallLog, CallSender, CallTarget, SentBy},
-    capability::CapabilityKind,
     error, question,
     request::{McpRequest, request_redactor},
+    run_call::CANCEL_GRACE,
     snapshot::{CatalogSnapshot, ResultNotes},
     task_record::TaskMessage,
     task_table::NewTask,
@@ -60,9 +60,6 @@ pub(crate) fn task_policy(
     request: &McpRequest,
 ) -> Result<Option<TaskPolicy>, Refusal> {
     let snapshot = &request.snapshot;
-    if !snapshot.capabilities.has(CapabilityKind::Tasks) {
-        return Ok(None);
-    }
     let Some(policy) = snapshot.catalog.task_policy(name) else { return Ok(None) };
     snapshot.catalog.check_task(name, arguments, &server.call_context(request, &request.cancel))?;
     match (request.version.is_sessionless() && knows_tasks(request), policy.required) {

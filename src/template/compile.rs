@@ -162,7 +162,23 @@ impl<S: Slot> Template<S> {
     /// # Errors
     /// A limit is exceeded, or the slot rejects a value.
     pub fn render(&self, scope: &Scope) -> Result<S::Output, RenderError> {
-        scope.budget().nested().run(|| self.render_once(scope))?
+        scope.budget().nested().run(|| {
+            self.check_output_notes(scope)?;
+            if let Some(output) = self.render_value(scope)? {
+                return Ok(output);
+            }
+            let rendered = match &self.body {
+                CompiledBody::Pieces(pieces) => render_pieces(pieces, &self.source, scope, S::PRINT_MODE)?,
+                CompiledBody::Handlebars(tree) => {
+                    let (text, _) = tree.render(S::PRINT_MODE, scope)?;
+                    match S::PRINT_MODE {
+                        PrintMode::Plain => RenderedText { text, values: Vec::new() },
+                        _ => split_marks(&text),
+                    }
+                }
+            };
+            S::output_from_text(rendered, &self.analysis)
+        })?
     }
 
     /// Checks that no value is the text of an output with a note at its end, where the scope refuses those.
@@ -176,24 +192,6 @@ impl<S: Slot> Template<S> {
             return Ok(());
         }
         self.reads.iter().try_for_each(|path| truncation_note::check(scope, path))
-    }
-
-    fn render_once(&self, scope: &Scope) -> Result<S::Output, RenderError> {
-        self.check_output_notes(scope)?;
-        if let Some(output) = self.render_value(scope)? {
-            return Ok(output);
-        }
-        let rendered = match &self.body {
-            CompiledBody::Pieces(pieces) => render_pieces(pieces, &self.source, scope, S::PRINT_MODE)?,
-            CompiledBody::Handlebars(tree) => {
-                let (text, _) = tree.render(S::PRINT_MODE, scope)?;
-                match S::PRINT_MODE {
-                    PrintMode::Plain => RenderedText { text, values: Vec::new() },
-                    _ => split_marks(&text),
-                }
-            }
-        };
-        S::output_from_text(rendered, &self.analysis)
     }
 
     /// The output from a value and not from its text.

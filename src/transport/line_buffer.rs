@@ -19,9 +19,9 @@ pub(super) struct LineBuffer {
 
 /// What comes next.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum LineEvent {
+pub(super) enum LineEvent<'a> {
     /// A line, without what ends it.
-    Line(std::ops::Range<usize>),
+    Line(&'a [u8]),
     /// A line that is too long to be kept.
     TooLong,
     /// Nothing until more is read.
@@ -31,11 +31,6 @@ pub(super) enum LineEvent {
 impl LineBuffer {
     pub(super) fn new() -> LineBuffer {
         LineBuffer { bytes: Vec::with_capacity(16 * 1024), start: 0, searched_bytes: 0, is_skipping: false }
-    }
-
-    /// The bytes of a line that was just found.
-    pub(super) fn get(&self, line: std::ops::Range<usize>) -> &[u8] {
-        self.bytes.get(line).unwrap_or_default()
     }
 
     /// Where to read to. What was found before is forgotten.
@@ -50,7 +45,7 @@ impl LineBuffer {
         &mut self.bytes
     }
 
-    pub(super) fn next(&mut self) -> LineEvent {
+    pub(super) fn next(&mut self) -> LineEvent<'_> {
         loop {
             let rest = self.bytes.get(self.searched_bytes..).unwrap_or_default();
             let Some(length) = memchr::memchr(b'\n', rest) else {
@@ -66,13 +61,14 @@ impl LineBuffer {
             let line = self.start..self.searched_bytes + length;
             self.start = line.end + 1;
             self.searched_bytes = self.start;
-            if std::mem::take(&mut self.is_skipping) || self.get(line.clone()).trim_ascii().is_empty() {
+            let is_empty = |line: &[u8]| line.trim_ascii().is_empty();
+            if std::mem::take(&mut self.is_skipping) || self.bytes.get(line.clone()).is_none_or(is_empty) {
                 continue;
             }
             if line.len() > MAX_LINE_BYTES {
                 return LineEvent::TooLong;
             }
-            return LineEvent::Line(line);
+            return LineEvent::Line(self.bytes.get(line).unwrap_or_default());
         }
     }
 }
@@ -89,7 +85,7 @@ mod tests {
             lines.read_buffer().extend_from_slice(piece);
             loop {
                 match lines.next() {
-                    LineEvent::Line(line) => found.push(String::from_utf8_lossy(lines.get(line)).into_owned()),
+                    LineEvent::Line(line) => found.push(String::from_utf8_lossy(line).into_owned()),
                     LineEvent::TooLong => found.push("too long".to_owned()),
                     LineEvent::NeedMore => break,
                 }

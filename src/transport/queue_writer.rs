@@ -3,7 +3,7 @@
 use std::{
     future::poll_fn,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
 };
 
 use futures_util::{
@@ -35,32 +35,28 @@ impl QueueWriter {
     pub(super) async fn run(&self) {
         poll_fn(|context| {
             self.waker.register(context.waker());
-            self.poll()
+            self.poll(&self.waker.clone().into())
         })
         .await;
     }
 
     /// The same at the end, when the work of [`write_after`](Self::write_after) is no longer waited for.
     pub(super) async fn finish(&self) {
-        poll_fn(|context| self.poll_with(context)).await;
+        poll_fn(|context| self.poll(context.waker())).await;
     }
 
     /// Does what may fill the queue, and writes that, without waking the task. Neither may wait.
     pub(super) fn write_after<T>(&self, work: impl FnOnce() -> T) -> T {
         let (done, has_queued) = self.waker.defer(work);
-        if has_queued && self.poll().is_ready() {
+        if has_queued && self.poll(&self.waker.clone().into()).is_ready() {
             self.waker.wake_task();
         }
         done
     }
 
-    fn poll(&self) -> Poll<()> {
-        self.poll_with(&mut Context::from_waker(&self.waker.clone().into()))
-    }
-
-    fn poll_with(&self, context: &mut Context<'_>) -> Poll<()> {
+    fn poll(&self, waker: &Waker) -> Poll<()> {
         let mut writing = self.writing.lock();
-        if writing.is_terminated() { Poll::Ready(()) } else { writing.poll_unpin(context) }
+        if writing.is_terminated() { Poll::Ready(()) } else { writing.poll_unpin(&mut Context::from_waker(waker)) }
     }
 }
 

@@ -151,7 +151,7 @@ impl PipeInput {
         let connection = &self.connection;
         while !connection.send_queue.is_full() && connection.state().is_within_share() && !self.abort.is_cancelled() {
             match lines.next() {
-                LineEvent::Line(line) => connection.receive(lines.get(line)),
+                LineEvent::Line(line) => connection.receive(line),
                 LineEvent::TooLong => {
                     let message = "message exceeds 16 MiB, the limit on stdio";
                     connection.send_error(MessageError::invalid_request(None, message));

@@ -137,20 +137,13 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
     };
     let sandbox = sandbox::enforced_rules(&command, &program, &search_path)?;
     let started = start_program(real, &mut command, &program, sandbox, permit);
-    let start_error = |error| start_error(error, &command, &program, &search_path);
-    let to_error = |failure| match failure {
-        ProgramFailure::NotStarted(error) => start_error(error),
-        ProgramFailure::Unsupervised(reason) => WorldError::Unsupervised { program: command.program.clone(), reason },
-    };
-    let (mut tree, mut pipes) = started.map_err(start_error)?;
+    let to_error = |failure| program_error(failure, &command, &program, &search_path);
+    let (mut tree, mut pipes) = started.map_err(|error| to_error(ProgramFailure::NotStarted(error)))?;
     let ended = tokio::select! {
         biased;
         () = command.budget.cancel().cancelled() => ExitCause::Cancelled,
         () = deadline => ExitCause::TimedOut,
-        exited = wait_for_exit(&mut tree, &mut pipes) => match exited {
-            Ok(()) => ExitCause::Exited,
-            Err(failure) => return Err(to_error(failure)),
-        },
+        exited = pump_until_exit(&mut tree, &mut pipes) => exited.map(|()| ExitCause::Exited).map_err(to_error)?,
     };
     let status = tree.kill().await;
     // All writers are gone; read what is left in the pipes.
@@ -222,9 +215,13 @@ fn start_program(
     Ok((real.supervisor.client()?.start(start, child_stdio, permit), pipes))
 }
 
-/// Why the program at `path`, which was searched on a `PATH`, was not started.
-fn start_error(source: io::Error, command: &ProgramCommand, path: &Path, search_path: &OsStr) -> WorldError {
+/// Why the program at `path`, which was searched on a `PATH`, was not started, or its end is not known.
+fn program_error(failure: ProgramFailure, command: &ProgramCommand, path: &Path, search_path: &OsStr) -> WorldError {
     let program = command.program.clone();
+    let source = match failure {
+        ProgramFailure::NotStarted(source) => source,
+        ProgramFailure::Unsupervised(reason) => return WorldError::Unsupervised { program, reason },
+    };
     match source.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
         _ if !command.cwd.is_dir() => WorldError::InvalidWorkingDir { program },
         Some(rustix::io::Errno::NOEXEC | rustix::io::Errno::ACCESS) => WorldError::NotExecutable { program },
@@ -238,8 +235,8 @@ fn start_error(source: io::Error, command: &ProgramCommand, path: &Path, search_
     }
 }
 
-/// Waits until a program has exited by itself.
-async fn wait_for_exit(tree: &mut ProcessTree, pipes: &mut ParentPipes) -> Result<(), ProgramFailure> {
+/// Moves what goes through the pipes until the program has exited by itself.
+async fn pump_until_exit(tree: &mut ProcessTree, pipes: &mut ParentPipes) -> Result<(), ProgramFailure> {
     let mut exited = std::pin::pin!(tree.wait_exited());
     let mut flow = std::pin::pin!(pipes.pump());
     tokio::select! {

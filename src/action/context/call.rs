@@ -92,13 +92,6 @@ impl CallContext {
         self.depth > 0
     }
 
-    /// The call as its entry has it, which has a timeout of its own.
-    #[must_use]
-    pub fn enter(&self, timeout: Duration) -> CallContext {
-        let time_left = self.time_left.min(timeout);
-        CallContext { budget: self.budget.with_timeout(time_left), time_left, ..self.clone() }
-    }
-
     /// The call of an entry that the entry of this one calls or embeds.
     ///
     /// # Errors

@@ -8,7 +8,6 @@ use super::checkpoint::{Checkpoint, PendingQuestions};
 use super::client::ClientCapability;
 use super::request_error::RequestError;
 use crate::budget::{BudgetExceeded, memory_size};
-use crate::files::{is_mime_type, known_media_type, mime_of};
 use crate::template::RenderError;
 use crate::world::{CapturedBytes, WorldError};
 
@@ -193,111 +192,10 @@ impl ActionOutcome {
     }
 }
 
-/// What the output of an action is.
-#[derive(Debug)]
-pub(in crate::action) enum ParsedOutput {
-    /// JSON, as it is written.
-    Json(Value),
-    /// An item for each line or record.
-    List(Value),
-    Text,
-    /// Bytes of a media type.
-    Bytes(String),
-}
-
-impl ParsedOutput {
-    /// The output as a value, where it is JSON.
-    pub(in crate::action) fn to_json(&self, output: &CapturedBytes) -> Option<Value> {
-        match self {
-            ParsedOutput::Json(value) | ParsedOutput::List(value) => Some(value.clone()),
-            // A scalar is JSON, but shown as the text that it is.
-            ParsedOutput::Text if !output.is_truncated() => {
-                let text = output.text()?.trim();
-                if text.starts_with(['{', '[']) { None } else { serde_json::from_str(text).ok() }
-            }
-            ParsedOutput::Text | ParsedOutput::Bytes(_) => None,
-        }
-    }
-
-    /// The body of the outcome, which the output becomes.
-    pub(in crate::action) fn into_body(self, output: CapturedBytes) -> OutcomeBody {
-        match self {
-            ParsedOutput::Json(value) => OutcomeBody::Json(value, trimmed(output.into_text())),
-            ParsedOutput::List(list) => {
-                let text = list.to_string();
-                OutcomeBody::Json(list, text)
-            }
-            ParsedOutput::Text => OutcomeBody::Text(output.into_display_text()),
-            ParsedOutput::Bytes(mime_type) => OutcomeBody::Bytes(output.bytes, mime_type),
-        }
-    }
-}
-
 /// A text without white space around it.
-fn trimmed(mut text: String) -> String {
+pub(in crate::action) fn trimmed(mut text: String) -> String {
     text.truncate(text.trim_end().len());
     let start = text.len() - text.trim_start().len();
     text.drain(..start);
     text
-}
-
-/// Parses output as JSON where it should be, says so or looks like it.
-///
-/// # Errors
-/// Truncated JSON, and output that is not JSON as it should be.
-pub(in crate::action) fn parse_output(
-    bytes: &CapturedBytes,
-    mime_type: Option<&str>,
-    wants_json: bool,
-    limit: u64,
-) -> Result<ParsedOutput, ActionError> {
-    let mime_type = mime_type.filter(|mime_type| is_mime_type(mime_type));
-    if let Some(mime_type) = mime_type.filter(|mime_type| !wants_json && is_media(mime_type)) {
-        return Ok(binary_output(bytes, Some(mime_type)));
-    }
-    let Some(text) = bytes.text() else {
-        if wants_json {
-            return Err(ActionError::invalid_json("not UTF-8"));
-        }
-        return Ok(binary_output(bytes, mime_type));
-    };
-    let trimmed = text.trim();
-    let says_json = mime_type.is_some_and(|mime| mime.contains("json"));
-    let looks_json = wants_json || says_json || trimmed.starts_with(['{', '[']);
-    if !looks_json || trimmed.is_empty() && !wants_json {
-        return Ok(ParsedOutput::Text);
-    }
-    match serde_json::from_str(trimmed) {
-        Ok(value) => Ok(ParsedOutput::Json(value)),
-        // Truncated output that begins as JSON was JSON.
-        Err(error) if bytes.is_truncated() && (wants_json || says_json || error.is_eof()) => {
-            Err(ActionError::truncated("JSON", bytes, limit))
-        }
-        Err(error) if wants_json => Err(ActionError::invalid_json(&invalid_json_message(trimmed, &error))),
-        Err(_) => Ok(ParsedOutput::Text),
-    }
-}
-
-/// What is wrong with JSON; lines of JSON are another format.
-fn invalid_json_message(text: &str, error: &serde_json::Error) -> String {
-    let is_lines =
-        error.line() > 1 && text.lines().next().is_some_and(|line| serde_json::from_str::<Value>(line).is_ok());
-    if is_lines { format!("{error}; if each line is JSON, write `parse: jsonl`") } else { error.to_string() }
-}
-
-/// Output that is not UTF-8: bytes with a media type, or marked text if truncated.
-fn binary_output(bytes: &CapturedBytes, mime_type: Option<&str>) -> ParsedOutput {
-    if bytes.is_truncated() {
-        return ParsedOutput::Text;
-    }
-    ParsedOutput::Bytes(match mime_type.filter(|mime| !mime.starts_with("text/")) {
-        Some(said) => known_media_type(&bytes.bytes, said).unwrap_or(said).to_owned(),
-        None => mime_of("", &bytes.bytes).to_owned(),
-    })
-}
-
-/// Whether a type is never text, even where its bytes happen to be UTF-8. SVG is text.
-fn is_media(mime_type: &str) -> bool {
-    let is_text = mime_type.ends_with("+xml");
-    !is_text && ["image/", "audio/", "video/"].iter().any(|kind| mime_type.starts_with(kind))
 }

@@ -18,10 +18,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::context::outcome::{ActionError, ActionOutcome, OutcomeBody, ParsedOutput};
+use super::context::outcome::{ActionError, ActionOutcome, OutcomeBody};
 use super::context::step::{OutcomeReads, StepContext};
 use super::literal_credential::warn_literal_field;
-use super::parse::OutputFormat;
+use super::parse::{OutputFormat, ParsedOutput};
 use super::{ClientUse, Step};
 use crate::budget::BudgetExceeded;
 use crate::compile::{Compiler, Exposure, SandboxRules, SandboxUse};
@@ -143,11 +143,15 @@ impl ProgramOptions {
     /// The command without arguments.
     pub(super) fn prepare(&self, program: &str, context: &StepContext<'_>) -> Result<PreparedCommand, ActionError> {
         let cwd = self.cwd.locate(context)?;
-        let mut command = ProgramCommand::with_budget(context.scope.budget().clone(), program, cwd.path);
-        command.cwd_folder = cwd.open;
-        command.step = context.id.map(str::to_owned);
-        command.trace = context.call.trace.clone();
-        command.is_named_by_manifest = true;
+        let command = ProgramCommand {
+            cwd_folder: cwd.open,
+            step: context.id.map(str::to_owned),
+            trace: context.call.trace.clone(),
+            sandboxes: self.sandboxes.clone(),
+            timeout: context.timeout,
+            max_output: context.max_output,
+            ..ProgramCommand::with_budget(context.scope.budget().clone(), program, cwd.path)
+        };
         let mut prepared = PreparedCommand { command, arg_size: ArgSize::default() };
         if self.is_in_cache {
             let (name, value) = WITHOUT_BYTECODE;
@@ -158,13 +162,9 @@ impl ProgramOptions {
             let longest_argument = value.longest_variable().map(str::to_owned);
             prepared.env(name, value.text, longest_argument.as_deref())?;
         }
-        let command = &mut prepared.command;
         if let Some(stdin) = &self.stdin {
-            command.stdin = Some(stdin.bytes(context)?);
+            prepared.command.stdin = Some(stdin.bytes(context)?);
         }
-        command.sandboxes.clone_from(&self.sandboxes);
-        command.timeout = context.timeout;
-        command.max_output = context.max_output;
         Ok(prepared)
     }
 

@@ -133,6 +133,7 @@ impl ActionKind for ScriptAction {
     async fn execute(&self, context: &StepContext<'_>) -> Result<ActionOutcome, ActionError> {
         let mut prepared = self.options.prepare(&self.program, context)?;
         prepared.command.is_script = true;
+        prepared.command.is_named_by_manifest = true;
         for option in &self.shell_options {
             prepared.arg(option, None)?;
         }

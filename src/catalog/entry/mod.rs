@@ -6,7 +6,6 @@ pub(super) mod redacting_client;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -133,9 +132,10 @@ pub(super) struct EntryBuildContext<'a, 'c> {
     pub(super) contents_before: usize,
 }
 
-/// The time that the run of an entry may take; of an entry without a run, its inputs and its content.
-pub(super) fn entry_timeout(plan: Option<&RunPlan>) -> time::Duration {
-    plan.map_or_else(RunLimits::default, |plan| plan.limits).timeout
+/// The call as an entry has it: with the time that its run may take, or its inputs and its content where it has none.
+pub(super) fn enter(call: &CallContext, plan: Option<&RunPlan>) -> CallContext {
+    let time_left = plan.map_or_else(RunLimits::default, |plan| plan.limits).timeout.min(call.time_left);
+    CallContext { budget: call.budget.with_timeout(time_left), time_left, ..call.clone() }
 }
 
 /// Keeps known roots in the checkpoint of a call that waits for something else.

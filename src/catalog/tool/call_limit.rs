@@ -3,7 +3,7 @@
 //! A call over a limit is refused, with when to retry, unless there is a queue. Limits per client are in server/.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -85,14 +85,14 @@ impl CallLimit {
         }
     }
 
-    /// Admits a call to the tool `name`, or when it is its turn in the queue.
+    /// Admits a call to the tool `name`, or when it is its turn in the queue, which takes of its time.
     ///
     /// # Errors
     /// A limit is reached, or the time of the call ends in the queue.
     pub(in crate::catalog) async fn admit(
         &self,
         name: &str,
-        call: &CallContext,
+        call: &mut CallContext,
     ) -> Result<ConcurrencyPermit, CallError> {
         let admission = match &self.rate {
             // A resumed call was admitted before.
@@ -107,7 +107,8 @@ impl CallLimit {
             Admission::Running(permit) => return Ok(permit),
             Admission::Waiting(queued) => queued,
         };
-        tokio::select! {
+        let began = Instant::now();
+        let admitted = tokio::select! {
             biased;
             () = call.cancel().cancelled() => Err(ActionError::from(WorldError::Cancelled).into()),
             permit = queued.wait(name, call.client()) => Ok(permit),
@@ -116,7 +117,9 @@ impl CallLimit {
                 let message = format!("waited {waited:?} in the queue of `{name}`; try again later");
                 Err(Refusal::new(RefusalKind::LimitReached, message).into())
             }
-        }
+        };
+        call.time_left = call.time_left.saturating_sub(began.elapsed());
+        admitted
     }
 
     /// Refuses a call that could neither run nor wait: it does not count.
@@ -336,7 +339,7 @@ mod tests {
         for by_caller in [false, true] {
             let limit = CallLimit { rate: Some(Rate { rate, by_caller }), ..limit(1) };
             let admitted = async |id: &str| {
-                limit.admit("x", &call(&store, id)).await.map(drop).map_err(|error| error.into_refusal().message)
+                limit.admit("x", &mut call(&store, id)).await.map(drop).map_err(|error| error.into_refusal().message)
             };
             assert_eq!(admitted("one").await, Ok(()));
             let whose = if by_caller { " for each caller" } else { "" };

@@ -7,7 +7,6 @@ pub(super) mod mcp_header;
 pub(super) mod required_capabilities;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use serde_json::Value;
 
@@ -17,7 +16,7 @@ use crate::catalog::complete::warn_of_tool_completions;
 use crate::catalog::content::block::RenderedBlock;
 use crate::catalog::content::compiled_result::{AuthorHints, CompiledResult, RenderedResult, StructuredValue};
 use crate::catalog::entry::{
-    EntryBuildContext, PackContext, RunKeys, check_limits, entry_digest, entry_timeout, with_roots_checkpoint,
+    EntryBuildContext, PackContext, RunKeys, check_limits, enter, entry_digest, with_roots_checkpoint,
 };
 use crate::catalog::inputs::argument_schema::DeclaredArguments;
 use crate::catalog::inputs::{BindError, Inputs, arguments_size, violations_message};
@@ -206,7 +205,7 @@ impl CompiledTool {
         if let Some(requires) = &self.requires {
             requires.check_client(name, call.client())?;
         }
-        let mut call = call.enter(entry_timeout(self.plan.as_ref()));
+        let mut call = enter(call, self.plan.as_ref());
         let bound = call.budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given))?;
         let arguments = bound.inspect_err(|error| self.log_undeclared_arguments(error))?;
         // A path may yet turn out to be another one, and what is done with is what counts.
@@ -215,14 +214,10 @@ impl CompiledTool {
         if let Some(access) = rules.filter(|_| !has_paths) {
             access.check(&self.inputs.scope(&self.pack_context, arguments.clone(), &call), &mut call)?;
         }
-        let began = Instant::now();
         let _permit = match &self.limit {
-            Some(limit) => Some(Box::pin(limit.admit(name, &call)).await?),
+            Some(limit) => Some(Box::pin(limit.admit(name, &mut call)).await?),
             None => None,
         };
-        if self.has_queue() {
-            call.time_left = call.time_left.saturating_sub(began.elapsed());
-        }
         let (arguments, roots) = self.inputs.confine(arguments, &mut call).await?;
         let scope = self.inputs.scope(&self.pack_context, arguments, &call);
         if let Some(access) = rules.filter(|_| has_paths) {

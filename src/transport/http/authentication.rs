@@ -16,17 +16,16 @@ use url::Url;
 
 use crate::{
     auth::{AuthError, Authenticator},
-    catalog::{Catalog, HttpSettings},
+    catalog::{AuthSettings, Catalog, HttpSettings},
     identity::{AccessControl, CallerSecrets},
     redact::MIN_SECRET_CHARS,
     server::{RequestSender, SharedServer},
 };
 
 use super::{
-    access_guard::AccessDenial,
     admission::{Account, network_of},
     refusal::RefusalNote,
-    response::{RefusedRequest, denied_response, json_response, text_response},
+    response::{RefusedRequest, json_response, text_response},
 };
 
 /// Where the metadata of a protected resource is, before the path of the resource (RFC 9728, 3.1).
@@ -78,9 +77,9 @@ impl Authentication {
         &self,
         headers: &HeaderMap,
         address: IpAddr,
+        settings: &AuthSettings,
         catalog: &Catalog,
     ) -> Result<Sender, AuthDenial> {
-        let Some(settings) = &catalog.http_settings().auth else { return Ok(Sender::default()) };
         let Some(token) = bearer_token(headers)? else {
             let nobody = Sender::from(AccessControl::Caller(None));
             return if settings.optional { Ok(nobody) } else { Err(AuthDenial::MissingToken(settings.scopes.clone())) };
@@ -153,7 +152,7 @@ impl Authentication {
 
     fn response_to(&self, denial: &AuthDenial, catalog: &Catalog) -> Response {
         let words = match denial {
-            AuthDenial::SharedToken => return denied_response(&AccessDenial::Token),
+            AuthDenial::SharedToken => "missing or invalid token; send `Authorization: Bearer …`\n".to_owned(),
             AuthDenial::MissingToken(_) => "missing token; send `Authorization: Bearer …`\n".to_owned(),
             AuthDenial::InvalidToken(reason) => format!("invalid token: {reason}\n"),
             AuthDenial::InsufficientScope(scopes) => {
@@ -162,9 +161,12 @@ impl Authentication {
             AuthDenial::IssuerUnavailable => "the issuer of the token is not available\n".to_owned(),
         };
         let mut response = text_response(denial.status(), words);
-        if *denial == AuthDenial::IssuerUnavailable {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
-        }
+        let header = match denial {
+            AuthDenial::SharedToken => Some((header::WWW_AUTHENTICATE, "Bearer")),
+            AuthDenial::IssuerUnavailable => Some((header::RETRY_AFTER, "10")),
+            _ => None,
+        };
+        response.headers_mut().extend(header.map(|(name, value)| (name, HeaderValue::from_static(value))));
         self.add_challenge(response.headers_mut(), denial, catalog);
         response
     }

@@ -82,13 +82,13 @@ impl HttpServer {
         address: IpAddr,
         catalog: &Catalog,
     ) -> Result<Sender, AuthDenial> {
-        if self.page.is_none() && catalog.http_settings().auth.is_some() {
-            return self.authentication.identify(headers, address, catalog).await;
+        if let Some(settings) = catalog.http_settings().auth.as_ref().filter(|_| self.page.is_none()) {
+            return self.authentication.identify(headers, address, settings, catalog).await;
         }
         let mut shown = headers.get_all(header::AUTHORIZATION).iter();
         let (shown, None) = (shown.next(), shown.next()) else { return Err(AuthDenial::SharedToken) };
-        self.guard.check_token(shown, self.access(catalog)).map_err(|_| AuthDenial::SharedToken)?;
-        Ok(Sender::default())
+        let is_accepted = self.guard.accepts_token(shown, self.access(catalog));
+        if is_accepted { Ok(Sender::default()) } else { Err(AuthDenial::SharedToken) }
     }
 
     /// Returns when the token that these headers show is not good any more: for the answer to a request, when the token of

@@ -56,7 +56,6 @@ impl RefusalNote {
         RefusalNote::from(match denied {
             AccessDenial::InvalidHost | AccessDenial::Host => RefusalReason::Host,
             AccessDenial::Origin => RefusalReason::Origin,
-            AccessDenial::Token => RefusalReason::InvalidToken,
         })
     }
 

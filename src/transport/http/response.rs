@@ -125,28 +125,18 @@ impl From<StoreError> for RefusedRequest {
 }
 
 pub(super) fn denied_response(denied: &AccessDenial) -> Response {
-    let mut response = response_to_denied(denied);
+    let (status, words) = match denied {
+        AccessDenial::InvalidHost => (StatusCode::BAD_REQUEST, "missing or invalid `Host`\n"),
+        AccessDenial::Host => {
+            (StatusCode::FORBIDDEN, "unknown `Host`; name it in `publicUrl` or `allowedHosts` in the manifest\n")
+        }
+        AccessDenial::Origin => {
+            (StatusCode::FORBIDDEN, "forbidden `Origin`; add it to `allowedOrigins` in the manifest\n")
+        }
+    };
+    let mut response = text_response(status, words);
     response.extensions_mut().insert(RefusalNote::of_access(denied));
     response
-}
-
-fn response_to_denied(denied: &AccessDenial) -> Response {
-    match denied {
-        AccessDenial::InvalidHost => text_response(StatusCode::BAD_REQUEST, "missing or invalid `Host`\n"),
-        AccessDenial::Host => text_response(
-            StatusCode::FORBIDDEN,
-            "unknown `Host`; name it in `publicUrl` or `allowedHosts` in the manifest\n",
-        ),
-        AccessDenial::Origin => {
-            text_response(StatusCode::FORBIDDEN, "forbidden `Origin`; add it to `allowedOrigins` in the manifest\n")
-        }
-        AccessDenial::Token => {
-            let mut response =
-                text_response(StatusCode::UNAUTHORIZED, "missing or invalid token; send `Authorization: Bearer …`\n");
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            response
-        }
-    }
 }
 
 /// What is at another path than the endpoint.

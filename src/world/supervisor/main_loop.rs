@@ -156,19 +156,6 @@ impl SupervisedPrograms {
 }
 
 async fn spawn(start: &StartRequest, pipes: ChildDescriptors) -> io::Result<Child> {
-    let mut command = command(start, pipes);
-    for _ in 0..10 {
-        match command.spawn() {
-            // The file was just written, and a concurrent fork still holds it open.
-            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {}
-            outcome => return outcome,
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    command.spawn()
-}
-
-fn command(start: &StartRequest, pipes: ChildDescriptors) -> Command {
     let mut command = Command::new(&start.program);
     command
         .arg0(&start.arg0)
@@ -198,7 +185,15 @@ fn command(start: &StartRequest, pipes: ChildDescriptors) -> Command {
             Ok(())
         });
     }
-    command
+    for _ in 0..10 {
+        match command.spawn() {
+            // The file was just written, and a concurrent fork still holds it open.
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {}
+            outcome => return outcome,
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    command.spawn()
 }
 
 /// Makes the calling process a session leader without a terminal, and a child subreaper. It is killed with its supervisor,
