@@ -217,25 +217,30 @@ impl Envelope<'_> {
             MessageKind::Notification { method } => {
                 Ok(parse_notification(&method, self.params).map(Box::new).map(Incoming::Notification))
             }
-            MessageKind::Answer { id, result, error } => {
-                let invalid = "invalid response, expected `result` or `error`";
-                let result = result.map(|result| if result == "null" || is_empty_list(result) { "{}" } else { result });
-                let answer = match (result, error) {
-                    (Some(result), _) if id.is_some() => serde_json::from_str(result).map(Ok),
-                    (_, Some(error)) => serde_json::from_str(error).map(Err),
-                    _ => return Err(MessageError::invalid_request(None, invalid)),
-                };
-                match (id, answer) {
-                    (Some(id), Ok(answer)) => Ok(Some(Incoming::Answer(id, answer))),
-                    // Whoever asked waits no longer.
-                    (Some(id), Err(_)) => {
-                        Ok(Some(Incoming::Answer(id, Err(ErrorData::invalid_request(invalid, None)))))
-                    }
-                    (None, Ok(_)) => Ok(None),
-                    (None, Err(_)) => Err(MessageError::invalid_request(None, invalid)),
-                }
-            }
+            MessageKind::Answer { id, result, error } => parse_answer(id, result, error),
         }
+    }
+}
+
+/// An answer of the client. `None` for the error of what was no request.
+fn parse_answer(
+    id: Option<RequestId>,
+    result: Option<&str>,
+    error: Option<&str>,
+) -> Result<Option<Incoming>, MessageError> {
+    let invalid = "invalid response, expected `result` or `error`";
+    let result = result.map(|result| if result == "null" || is_empty_list(result) { "{}" } else { result });
+    let answer = match (result, error) {
+        (Some(result), _) if id.is_some() => serde_json::from_str(result).map(Ok),
+        (_, Some(error)) => serde_json::from_str(error).map(Err),
+        _ => return Err(MessageError::invalid_request(None, invalid)),
+    };
+    match (id, answer) {
+        (Some(id), Ok(answer)) => Ok(Some(Incoming::Answer(id, answer))),
+        // Whoever asked waits no longer.
+        (Some(id), Err(_)) => Ok(Some(Incoming::Answer(id, Err(ErrorData::invalid_request(invalid, None))))),
+        (None, Ok(_)) => Ok(None),
+        (None, Err(_)) => Err(MessageError::invalid_request(None, invalid)),
     }
 }
 
