@@ -6,7 +6,7 @@ use rmcp::model::{ErrorData, GetPromptRequestParams};
 
 use crate::action::CallContext;
 use crate::catalog::CallTraits;
-use crate::catalog::result::call_result::{PromptResult, ResultMessage};
+use crate::catalog::result::call_result::PromptResult;
 
 use super::{
     ConnectionHandler,
@@ -27,12 +27,9 @@ pub(crate) fn get<'a>(
         let version = request.version;
         let outcome = render(server, &mut params, request.traits, request).await?;
         outcome.into_result(|mut answer: PromptResult| {
-            let messages = answer.messages.into_iter().enumerate();
-            let adapted = messages.map(|(nth, message)| ResultMessage {
-                content: version_keys::adapt_block(message.content, nth, version),
-                ..message
-            });
-            answer.messages = adapted.collect();
+            for (nth, message) in answer.messages.iter_mut().enumerate() {
+                version_keys::adapt_block(&mut message.content, nth, version);
+            }
             let notes = request.snapshot.result_notes(version);
             version_keys::to_json(notes, answer, version, &[("messages", Place::Message)])
         })

@@ -106,8 +106,9 @@ pub(crate) fn tool_result(
     snapshot: &CatalogSnapshot,
     version: SpecVersion,
 ) -> Result<Bytes, ErrorData> {
-    let blocks = answer.content.into_iter().enumerate();
-    answer.content = blocks.map(|(nth, block)| version_keys::adapt_block(block, nth, version)).collect();
+    for (nth, block) in answer.content.iter_mut().enumerate() {
+        version_keys::adapt_block(block, nth, version);
+    }
     answer.structured = match answer.structured {
         Some(value) if version.is_sessionless() => Some(value),
         Some(value) if version >= SpecVersion::V2025_06_18 => {

@@ -1,6 +1,6 @@
 //! What older versions do not know: keys as a table, and blocks of content in other words. See also `output_shape`.
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::{collections::BTreeMap, mem::take, sync::LazyLock};
 
 use bytes::Bytes;
 use rmcp::model::{ErrorData, TASKS_EXTENSION_ID};
@@ -148,26 +148,23 @@ pub(crate) fn remove_unknown_keys(value: &mut Value, place: Place, version: Spec
     }
 }
 
-/// The `nth` block of an answer in a kind that the version knows: sound as a resource of bytes, a link as its text or
+/// Puts the `nth` block of an answer into a kind that the version knows: sound as a resource of bytes, a link as its text or
 /// without icons.
-pub(crate) fn adapt_block(block: ResultBlock, nth: usize, version: SpecVersion) -> ResultBlock {
+pub(crate) fn adapt_block(block: &mut ResultBlock, nth: usize, version: SpecVersion) {
     match block {
         ResultBlock::Audio(audio) if version < SpecVersion::V2025_03_26 => {
             // A resource needs a URI, even if this one cannot be read.
             let uri = format!("content:audio-{}", nth + 1);
-            let body = TextOrBlob::Blob(audio.data);
-            let resource = ResultContents { uri, mime_type: Some(audio.mime_type), body, meta: None };
-            ResultBlock::Resource(EmbeddedBlock { resource, notes: audio.notes })
+            let (body, notes) = (TextOrBlob::Blob(take(&mut audio.data)), take(&mut audio.notes));
+            let resource = ResultContents { uri, mime_type: Some(take(&mut audio.mime_type)), body, meta: None };
+            *block = ResultBlock::Resource(EmbeddedBlock { resource, notes });
         }
         ResultBlock::ResourceLink(link) if version < SpecVersion::V2025_06_18 => {
             let notes = BlockNotes { annotations: link.info.annotations.clone(), meta: None };
-            ResultBlock::Text(TextBlock { text: link_as_markdown(&link), notes })
+            *block = ResultBlock::Text(TextBlock { text: link_as_markdown(link), notes });
         }
-        ResultBlock::ResourceLink(mut link) if version < SpecVersion::V2025_11_25 => {
-            link.info.icons.clear();
-            ResultBlock::ResourceLink(link)
-        }
-        other => other,
+        ResultBlock::ResourceLink(link) if version < SpecVersion::V2025_11_25 => link.info.icons.clear(),
+        _ => {}
     }
 }
 
@@ -313,7 +310,9 @@ mod tests {
         let meta = Some(serde_json::Map::from_iter([("k".to_owned(), 1.into())]));
         let written_text = ResultBlock::Text(TextBlock { text: "t".into(), notes: notes(meta) });
         let said = |block: &ResultBlock, version: SpecVersion| {
-            let result = json!({ "content": [adapt_block(block.clone(), 2, version)] });
+            let mut block = block.clone();
+            adapt_block(&mut block, 2, version);
+            let result = json!({ "content": [block] });
             let json = to_json(ResultNotes::default(), &result, version, &[("content", Place::Block)]).unwrap();
             serde_json::from_slice::<Value>(&json).unwrap()["content"][0].take()
         };

@@ -464,7 +464,9 @@ fn render_pieces(
                     }
                     _ => rendered.text.push_str(&value),
                 }
-                rendered.values.push(RenderedValue { range: start..rendered.text.len(), label: label.clone() });
+                if mode != PrintMode::Plain {
+                    rendered.values.push(RenderedValue { range: start..rendered.text.len(), label: label.clone() });
+                }
             }
         }
         if rendered.text.len() > MAX_OUTPUT_BYTES {
