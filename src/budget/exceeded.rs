@@ -31,8 +31,10 @@ pub enum BudgetExceeded {
 
 /// A time limit in words: what is left of a limit is not told to the nanosecond.
 pub fn round_for_display(limit: Duration) -> Duration {
-    match limit.as_millis() {
-        0..100 => limit,
-        milliseconds => Duration::from_millis(u64::try_from((milliseconds + 5) / 10).unwrap_or(u64::MAX / 10) * 10),
-    }
+    let rounded = match limit.as_millis() {
+        0 => return limit,
+        few @ 1..100 => few,
+        many => (many + 5) / 10 * 10,
+    };
+    Duration::from_millis(u64::try_from(rounded).unwrap_or(u64::MAX))
 }

@@ -20,10 +20,11 @@ use crate::action::{
     ProgressUpdate, QuestionKind, QuestionRound, is_roots_list,
 };
 use crate::budget::{Reservation, SMALL_RESERVATION_BYTES, serialized_size};
+use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler, Peer, SharedServer, log_level, question,
+    ConnectionHandler, OutgoingMessage, Peer, SharedServer, log_level, question,
     request::McpRequest,
     session::{KnownRoots, Session},
     throttle::Throttle,
@@ -39,6 +40,8 @@ pub(crate) struct RequestClient {
     cancel: CancellationToken,
     reservation: Arc<Reservation>,
     request: RequestId,
+    /// Finds what came beside the request, if anything did.
+    redactor: Option<Arc<Redactor>>,
     /// The token for progress notifications.
     token: Option<ProgressToken>,
     progress: Mutex<ProgressState>,
@@ -109,6 +112,7 @@ impl RequestClient {
             cancel: request.cancel.clone(),
             reservation: request.reservation.clone(),
             request: request.id.clone(),
+            redactor: (!request.secrets.is_empty()).then(|| request.redactor.clone()),
             token: request.meta.get_progress_token(),
             progress: Mutex::new(ProgressState {
                 last: None,
@@ -228,7 +232,8 @@ impl RequestClient {
     async fn send_question(&self, question: &ClientQuestion, timeout: Duration) -> Result<Value, AskError> {
         let (method, params) = question::question_request(&question.kind, self.version);
         let origin = self.request.clone();
-        let answer = self.peer.ask(method, params.as_ref(), origin, timeout, &self.cancel).await?;
+        let redact = |question| self.redact(question);
+        let answer = self.peer.ask(method, params.as_ref(), origin, timeout, &self.cancel, redact).await?;
         Ok(question::normalize_answer(&question.kind, answer, self.version))
     }
 
@@ -248,10 +253,19 @@ impl RequestClient {
 
     /// Sends a notification on behalf of the request: not every client over HTTP reads another stream than its own.
     async fn notify_client(&self, notification: ServerNotification) {
+        let message = self.redact(OutgoingMessage::notification(notification, Some(self.request.clone())));
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => {}
-            () = self.peer.notify(notification, Some(self.request.clone())) => {}
+            () = self.peer.deliver(message) => {}
+        }
+    }
+
+    /// The message without what came beside the request.
+    fn redact(&self, message: OutgoingMessage) -> OutgoingMessage {
+        match &self.redactor {
+            Some(redactor) => message.redact_with(redactor),
+            None => message,
         }
     }
 

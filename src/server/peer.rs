@@ -45,14 +45,19 @@ impl Peer {
         self.sink.send(message.redact(&self.redactors))
     }
 
-    /// Sends a notification, on behalf of a request where it has one, and waits while the client does not read.
-    pub(crate) async fn notify(&self, notification: impl Into<ServerNotification>, origin: Option<RequestId>) {
-        if let Some(delayed) = self.send(OutgoingMessage::notification(notification.into(), origin)) {
+    /// Sends a notification that is on behalf of no request.
+    pub(crate) async fn notify(&self, notification: impl Into<ServerNotification>) {
+        self.deliver(OutgoingMessage::notification(notification.into(), None)).await;
+    }
+
+    /// Sends a message, and waits while the client does not read.
+    pub(crate) async fn deliver(&self, message: OutgoingMessage) {
+        if let Some(delayed) = self.send(message) {
             delayed.await;
         }
     }
 
-    /// Sends a request on behalf of another, and waits for its result.
+    /// Sends a request on behalf of another, and waits for its result. `redact` hides what came beside that.
     ///
     /// # Errors
     /// The client refuses, there is no answer in time, or `cancel` is cancelled. The client is then told that no one waits.
@@ -63,15 +68,14 @@ impl Peer {
         origin: RequestId,
         timeout: Duration,
         cancel: &CancellationToken,
+        redact: impl FnOnce(OutgoingMessage) -> OutgoingMessage,
     ) -> Result<Value, AskError> {
         let id = RequestId::Number(self.last_id.fetch_add(1, Ordering::Relaxed) + 1);
         let (sender, answer) = oneshot::channel();
         self.questions.lock().insert(id.clone(), sender);
         let (peer, reason) = (self.clone(), "call cancelled");
         let mut question = PendingQuestion { peer, id: Some(id.clone()), origin: origin.clone(), reason };
-        if let Some(delayed) = self.send(OutgoingMessage::question(id, method, params, Some(origin))) {
-            delayed.await;
-        }
+        self.deliver(redact(OutgoingMessage::question(id, method, params, Some(origin)))).await;
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(AskError::Cancelled),

@@ -106,13 +106,13 @@ pub(super) fn remove(server: &ConnectionHandler, uri: &str) {
 pub(crate) async fn announce_everything(server: &ConnectionHandler) {
     let Some(NegotiatedSession { capabilities, .. }) = server.session.negotiated() else { return };
     for kind in LIST_KINDS.into_iter().filter(|kind| capabilities.has(capability_of(*kind))) {
-        server.peer.notify(list_changed(kind), None).await;
+        server.peer.notify(list_changed(kind)).await;
     }
     let subscribed: Vec<String> = server.session.subscribed().keys().cloned().collect();
     let served = server.shared_server.snapshot();
     for uri in subscribed {
         if served.catalog.sees_resource(&uri, &server.session.access()) {
-            server.peer.notify(resource_updated(uri), None).await;
+            server.peer.notify(resource_updated(uri)).await;
         }
     }
 }
@@ -161,7 +161,7 @@ async fn notify_session(session: &Session, peer: &Peer, mut snapshots: watch::Re
         }
         for kind in known.advance(&served, &session.access()) {
             if capabilities.has(capability_of(kind)) {
-                peer.notify(list_changed(kind), None).await;
+                peer.notify(list_changed(kind)).await;
             }
         }
         notify_updated_resources(session, peer, &served).await;
@@ -235,7 +235,7 @@ async fn notify_log(session: &Session, peer: &Peer, served: &CatalogSnapshot, la
     }
     let level = log_level::level_to_protocol(log.level);
     let params = LoggingMessageNotificationParam::new(level, log.text.clone().into()).with_logger("folio".to_owned());
-    peer.notify(LoggingMessageNotification::new(params), None).await;
+    peer.notify(LoggingMessageNotification::new(params)).await;
 }
 
 async fn notify_updated_resources(session: &Session, peer: &Peer, served: &CatalogSnapshot) {
@@ -257,7 +257,7 @@ async fn notify_updated_resources(session: &Session, peer: &Peer, served: &Catal
         };
         // A reload may have hidden it.
         if wanted && fingerprint != before && served.catalog.sees_resource(&uri, &session.access()) {
-            peer.notify(resource_updated(uri), None).await;
+            peer.notify(resource_updated(uri)).await;
         }
     }
 }
@@ -352,6 +352,6 @@ impl<'a> SubscriptionStream<'a> {
     async fn send(&self, notification: impl Into<ServerNotification>) {
         let mut notification = notification.into();
         notification.get_meta_mut().set_subscription_id(self.id.clone());
-        self.peer.notify(notification, None).await;
+        self.peer.notify(notification).await;
     }
 }

@@ -23,7 +23,8 @@ pub struct CapturedBytes {
 struct ForErrors {
     /// The last bytes of truncated output, at most [`TAIL_BYTES`].
     tail: Vec<u8>,
-    /// The excerpt, where the output has what a terminal obeys: a secret around it shows itself without that.
+    /// The excerpt, where it is made while secrets are there: of output that is all known, and of what has escapes for a
+    /// terminal, as a secret around them shows itself without them.
     excerpt: Option<String>,
 }
 
@@ -120,7 +121,13 @@ impl CapturedBytes {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let has_escapes = |bytes: &[u8]| bytes.iter().any(|byte| byte.is_ascii_control() && !b"\n\t".contains(byte));
         let is_split = has_escapes(&self.bytes) || has_escapes(self.tail());
-        let excerpt = is_split.then(|| self.excerpt_without_secrets(redactor));
+        // Without secrets it is no longer known how much of the output its end is.
+        let is_all_known = match self.tail().len() {
+            0 => self.bytes.len() > limit && self.missing_bytes == 0,
+            tail => tail as u64 == self.bytes.len() as u64 + self.missing_bytes,
+        };
+        let is_made_now = is_split || is_all_known && end == InputEnd::Complete;
+        let excerpt = is_made_now.then(|| self.excerpt_without_secrets(redactor));
         let mut tail = self.for_errors.take().map(|for_errors| for_errors.tail).unwrap_or_default();
         if self.bytes.len() > limit && tail.is_empty() {
             tail = last_bytes(&self.bytes).to_vec();
@@ -269,7 +276,7 @@ fn skip_control_string(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{CapturedBytes, excerpt, strip_escapes};
+    use super::{CapturedBytes, ForErrors, excerpt, strip_escapes};
     use crate::redact::{InputEnd, Redactor};
     use proptest::prelude::{any, proptest};
 
@@ -317,6 +324,18 @@ mod tests {
             captured.redact(&redactor, 100_000, InputEnd::Complete);
             let shown = captured.excerpt();
             assert!(!shown.contains("unter") && !shown.contains("phrase") && !shown.contains("2-p"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn excerpt_says_once_what_is_all_at_hand() {
+        let redactor = Redactor::new(["Hunter2-pass-phrase"]);
+        let printed = format!("{}Hunter2-pass-phrase tail", "x".repeat(64)).into_bytes();
+        let for_errors = Some(Box::new(ForErrors { tail: printed.clone(), excerpt: None }));
+        let cut_before = CapturedBytes { bytes: printed[..84].to_vec(), missing_bytes: 4, for_errors };
+        for mut captured in [CapturedBytes::new(printed, 0), cut_before] {
+            captured.redact(&redactor, 64, InputEnd::Complete);
+            assert_eq!(captured.excerpt(), format!("{}[secret] tail", "x".repeat(64)));
         }
     }
 

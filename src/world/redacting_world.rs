@@ -17,10 +17,10 @@ pub struct RedactingWorld {
 }
 
 impl RedactingWorld {
-    /// Wraps a world, unless there is nothing to redact.
+    /// Wraps a world, unless there is nothing to redact, or that is done: what is redacted twice is cut elsewhere.
     #[must_use]
     pub fn wrap(redactor: &Arc<Redactor>, world: &Arc<dyn World>) -> Arc<dyn World> {
-        if redactor.is_empty() {
+        if redactor.is_empty() || world.redactor().is_some_and(|known| std::ptr::eq(known, &**redactor)) {
             return world.clone();
         }
         Arc::new(RedactingWorld { redactor: redactor.clone(), world: world.clone() })

@@ -29,6 +29,10 @@ tools:
   fails: { run: { http: { url: "URL/fails", body: "{{caller.headers.x-desk-key}}" } } }
   kept: { run: { http: { url: "URL/kept", cache: 1h, query: { has: "{{#if caller.headers.x-desk-key}}yes{{/if}}" } } } }
   who: { result: { text: "{{#if caller}}somebody{{else}}nobody{{/if}}" } }
+  tells:
+    arguments: { text: { required: true } }
+    run: [ { log: "L {{text}}" }, { progress: { progress: 1, message: "P {{text}}" } } ]
+    result: { text: "R {{text}}" }
 "#;
 
 /// Repeats all that it is sent.
@@ -41,6 +45,25 @@ fn echo(request: &RecordedRequest, _: usize) -> Reply {
 
 fn last(upstream: &Upstream) -> RecordedRequest {
     upstream.requests().last().unwrap().clone()
+}
+
+#[test]
+fn header_is_in_nothing_that_a_call_tells_its_client() {
+    let folder = TestFolder::with_manifest(&HEADERS_MANIFEST.replace("URL", "http://127.0.0.1:9"));
+    let mut meta = sessionless_meta();
+    meta["progressToken"] = json!("t");
+    meta["io.modelcontextprotocol/logLevel"] = json!("info");
+    let params = json!({ "name": "tells", "arguments": { "text": KEY }, "_meta": meta });
+    let headers = [
+        ("MCP-Protocol-Version", SESSIONLESS_VERSION),
+        ("Mcp-Method", "tools/call"),
+        ("Mcp-Name", "tells"),
+        ("X-Desk-Key", KEY),
+    ];
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let told = folder.http().http_client().post(&headers, &message).text();
+    assert!(["L", "P", "R"].iter().all(|kind| told.contains(&format!("{kind} [secret]"))), "{told}");
+    assert!(!told.contains(KEY), "{told}");
 }
 
 /// Calls a tool by a request of 2026-07-28 with these headers.

@@ -184,6 +184,28 @@ fn max_output_never_cuts_inside_a_secret() {
     LeakyApi::new().calls("cut", (38..66).step_by(3));
 }
 
+/// What is redacted twice is cut elsewhere.
+#[test]
+fn who_watches_a_call_does_not_change_its_output() {
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: cut }\nenv: { SEC: { secret: true, default: s3cr3t-Value-123456 } }\ntools:\n\
+         \x20 cut:\n    arguments: { n: { type: integer } }\n    maxOutput: 64B\n\
+         \x20   run: { exec: [sh, -c, 'printf \"%*s%s tail\" \"$0\" \"\" \"$S\"', \"{{n}}\"], env: { S: \"{{env.SEC}}\" } }\n",
+    );
+    let quiet = folder.stdio();
+    let watched = folder.serve_command().flag("--log-level=debug").stdio();
+    let (quiet, watched) = (quiet.client("2025-06-18"), watched.client("2025-06-18"));
+    for n in [40, 44, 50, 57, 64] {
+        let number = format!("n={n}");
+        let (plain, verbose) = (
+            run_folio(folder.path(), &["call", "cut", &number]),
+            run_folio(folder.path(), &["call", "cut", &number, "-v"]),
+        );
+        assert_eq!(plain.out, verbose.out, "{n}");
+        assert_eq!(quiet.call("cut", json!({ "n": n })), watched.call("cut", json!({ "n": n })), "{n}");
+    }
+}
+
 #[test]
 fn error_tail_never_cuts_inside_a_secret() {
     let leaky = LeakyApi::new();
