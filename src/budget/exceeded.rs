@@ -38,3 +38,15 @@ pub fn round_for_display(limit: Duration) -> Duration {
     };
     Duration::from_millis(u64::try_from(rounded).unwrap_or(u64::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_rounded_for_display() {
+        for (nanoseconds, shown) in [(500, "500ns"), (97_389_546, "97ms"), (1_234_567_890, "1.23s")] {
+            assert_eq!(format!("{:?}", round_for_display(Duration::from_nanos(nanoseconds))), shown);
+        }
+    }
+}

@@ -18,9 +18,9 @@ const BYTES_PER_CONTAINER: u64 = 400;
 /// An element of an array, a member of an object, or its name.
 const BYTES_PER_VALUE: u64 = 240;
 
-/// How long a message is at most in which strings are not told apart from what is around them, and how large it then is: a
-/// few commas too many do not matter.
+/// Up to which length strings are not told apart from what is around them.
 const SHORT_BYTES: usize = 2 * 1024;
+/// Up to which size that does not matter: it counts a few commas too many.
 const SMALL_SIZE: u64 = 16 * 1024;
 
 /// What each byte takes at most, wherever it stands.
@@ -41,7 +41,7 @@ pub(super) fn message_size(bytes: &[u8]) -> u64 {
     size.filter(|size| *size <= SMALL_SIZE).unwrap_or_else(|| size_by_structure(bytes))
 }
 
-/// What a short message takes at most, which is quickly said.
+/// What a short message takes at most, by its bytes alone.
 fn size_by_bytes(bytes: &[u8]) -> u64 {
     let escaped_bytes = if memchr(b'\\', bytes).is_some() { bytes.len() as u64 } else { 0 };
     let sizes = bytes.iter().filter_map(|byte| BYTE_SIZES.get(usize::from(*byte)));

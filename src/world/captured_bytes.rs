@@ -55,14 +55,15 @@ impl CapturedBytes {
 
     /// The text for display. Invalid UTF-8 is replaced; a last line says so, and how much is missing.
     pub fn to_display_text(&self) -> Cow<'_, str> {
-        let mut text = match self.text() {
-            Some(text) => Cow::Borrowed(text),
-            None => {
-                let mut text = String::from_utf8_lossy(&self.bytes).into_owned();
-                push_line(&mut text, INVALID_UTF8_NOTE);
-                Cow::Owned(text)
-            }
-        };
+        let text = self.text().map_or_else(|| String::from_utf8_lossy(&self.bytes), Cow::Borrowed);
+        self.with_notes(text)
+    }
+
+    /// A text that was made of the bytes, with what must be said of it.
+    fn with_notes<'t>(&self, mut text: Cow<'t, str>) -> Cow<'t, str> {
+        if self.text().is_none() {
+            push_line(text.to_mut(), INVALID_UTF8_NOTE);
+        }
         if self.is_truncated() {
             push_line(text.to_mut(), &truncation_note(self.missing_bytes));
         }
@@ -92,21 +93,28 @@ impl CapturedBytes {
     /// The beginning and the end, for errors.
     pub fn excerpt(&self) -> String {
         let prepared = self.for_errors.as_ref().and_then(|for_errors| for_errors.excerpt.clone());
-        prepared.unwrap_or_else(|| self.excerpt_without_secrets(&Redactor::default()))
+        prepared.unwrap_or_else(|| self.excerpt_without_secrets(&Redactor::default(), InputEnd::Complete))
     }
 
-    fn excerpt_without_secrets(&self, redactor: &Redactor) -> String {
-        let shown = |text: &str| redactor.redact_text(&strip_escapes(text)).into_owned();
+    fn excerpt_without_secrets(&self, redactor: &Redactor, end: InputEnd) -> String {
+        let shown = |bytes: &[u8], end| {
+            let text = String::from_utf8_lossy(bytes);
+            let mut text = strip_escapes(without_byte_order_mark(&text)).into_owned().into_bytes();
+            redactor.redact_bytes(&mut text, end);
+            String::from_utf8_lossy(&text).into_owned()
+        };
         let total = self.bytes.len() as u64 + self.missing_bytes;
         let tail = self.tail();
+        if !tail.is_empty() && tail.len() as u64 == total {
+            return excerpt(&shown(tail, end));
+        }
+        // What is cut may end with the beginning of a secret.
+        let end_of_kept = if self.is_truncated() { InputEnd::Interrupted } else { end };
+        let start = shown(&self.bytes, end_of_kept);
         if tail.is_empty() {
-            return excerpt(&shown(&self.to_display_text()));
+            return excerpt(&self.with_notes(start.into()));
         }
-        let end = shown(&String::from_utf8_lossy(tail));
-        if tail.len() as u64 == total {
-            return excerpt(&end);
-        }
-        let start = shown(&String::from_utf8_lossy(&self.bytes));
+        let end = shown(tail, end);
         let (start, end) = (first_lines(start.trim()), last_lines(end.trim()));
         let left_out = total.saturating_sub((start.len() + end.len()) as u64);
         format!("{start}\n[… {left_out} bytes left out …]\n{end}")
@@ -126,8 +134,7 @@ impl CapturedBytes {
             0 => self.bytes.len() > limit && self.missing_bytes == 0,
             tail => tail as u64 == self.bytes.len() as u64 + self.missing_bytes,
         };
-        let is_made_now = is_split || is_all_known && end == InputEnd::Complete;
-        let excerpt = is_made_now.then(|| self.excerpt_without_secrets(redactor));
+        let excerpt = (is_split || is_all_known).then(|| self.excerpt_without_secrets(redactor, end));
         let mut tail = self.for_errors.take().map(|for_errors| for_errors.tail).unwrap_or_default();
         if self.bytes.len() > limit && tail.is_empty() {
             tail = last_bytes(&self.bytes).to_vec();
@@ -328,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn excerpt_says_once_what_is_all_at_hand() {
+    fn excerpt_of_output_that_is_all_known_says_it_once() {
         let redactor = Redactor::new(["Hunter2-pass-phrase"]);
         let printed = format!("{}Hunter2-pass-phrase tail", "x".repeat(64)).into_bytes();
         let for_errors = Some(Box::new(ForErrors { tail: printed.clone(), excerpt: None }));
@@ -336,6 +343,22 @@ mod tests {
         for mut captured in [CapturedBytes::new(printed, 0), cut_before] {
             captured.redact(&redactor, 64, InputEnd::Complete);
             assert_eq!(captured.excerpt(), format!("{}[secret] tail", "x".repeat(64)));
+        }
+    }
+
+    /// Whether it was cut by a limit or by the end of its writer.
+    #[test]
+    fn excerpt_shows_no_part_of_a_secret_at_a_cut() {
+        let redactor = Redactor::new(["Hunter2-pass-phrase"]);
+        let printed = format!("\u{1b}[0m{}Hunter2-pass", "x".repeat(200));
+        let tail = "y".repeat(100);
+        let limited = CapturedBytes::new(printed.clone().into_bytes(), 100_000);
+        let with_tail = limited.clone().with_tail(tail.into_bytes());
+        let killed = (CapturedBytes::new(printed.into_bytes(), 0), InputEnd::Interrupted);
+        for (mut captured, end) in [(limited, InputEnd::Complete), (with_tail, InputEnd::Complete), killed] {
+            captured.redact(&redactor, 100, end);
+            let shown = captured.excerpt();
+            assert!(shown.contains("xx[secret]") && !shown.contains("Hunter"), "{shown}");
         }
     }
 

@@ -47,25 +47,6 @@ fn last(upstream: &Upstream) -> RecordedRequest {
     upstream.requests().last().unwrap().clone()
 }
 
-#[test]
-fn header_is_in_nothing_that_a_call_tells_its_client() {
-    let folder = TestFolder::with_manifest(&HEADERS_MANIFEST.replace("URL", "http://127.0.0.1:9"));
-    let mut meta = sessionless_meta();
-    meta["progressToken"] = json!("t");
-    meta["io.modelcontextprotocol/logLevel"] = json!("info");
-    let params = json!({ "name": "tells", "arguments": { "text": KEY }, "_meta": meta });
-    let headers = [
-        ("MCP-Protocol-Version", SESSIONLESS_VERSION),
-        ("Mcp-Method", "tools/call"),
-        ("Mcp-Name", "tells"),
-        ("X-Desk-Key", KEY),
-    ];
-    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-    let told = folder.http().http_client().post(&headers, &message).text();
-    assert!(["L", "P", "R"].iter().all(|kind| told.contains(&format!("{kind} [secret]"))), "{told}");
-    assert!(!told.contains(KEY), "{told}");
-}
-
 /// Calls a tool by a request of 2026-07-28 with these headers.
 fn call(server: &TestServer, token: Option<&str>, headers: &[(&str, &str)], tool: &str) -> HttpResponse {
     let client = HttpClient { token: token.map(str::to_owned), ..server.http_client() };
@@ -128,6 +109,25 @@ fn header_that_a_request_repeats_is_in_no_member_of_the_log() {
         assert_eq!((&line["name"], &line["client"]), (&json!(name.replace(KEY, "[secret]")), &json!("[secret] 1")));
         assert!(line["message"].as_str().unwrap().contains("[secret]: failed"), "{line}");
     }
+}
+
+#[test]
+fn header_is_in_nothing_that_a_call_tells_its_client() {
+    let folder = TestFolder::with_manifest(&HEADERS_MANIFEST.replace("URL", "http://127.0.0.1:9"));
+    let mut meta = sessionless_meta();
+    meta["progressToken"] = json!("t");
+    meta["io.modelcontextprotocol/logLevel"] = json!("info");
+    let params = json!({ "name": "tells", "arguments": { "text": KEY }, "_meta": meta });
+    let headers = [
+        ("MCP-Protocol-Version", SESSIONLESS_VERSION),
+        ("Mcp-Method", "tools/call"),
+        ("Mcp-Name", "tells"),
+        ("X-Desk-Key", KEY),
+    ];
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let told = folder.http().http_client().post(&headers, &message).text();
+    assert!(["L", "P", "R"].iter().all(|kind| told.contains(&format!("{kind} [secret]"))), "{told}");
+    assert!(!told.contains(KEY), "{told}");
 }
 
 #[test]

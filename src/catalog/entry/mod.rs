@@ -132,8 +132,8 @@ pub(super) struct EntryBuildContext<'a, 'c> {
     pub(super) contents_before: usize,
 }
 
-/// The call as an entry has it: with the time that its run may take, or its inputs and its content where it has none.
-pub(super) fn enter(call: &CallContext, plan: Option<&RunPlan>) -> CallContext {
+/// The call with no more time than the run of its entry may take, or its inputs and its content where it has none.
+pub(super) fn with_entry_timeout(call: &CallContext, plan: Option<&RunPlan>) -> CallContext {
     let time_left = plan.map_or_else(RunLimits::default, |plan| plan.limits).timeout.min(call.time_left);
     CallContext { budget: call.budget.with_timeout(time_left), time_left, ..call.clone() }
 }

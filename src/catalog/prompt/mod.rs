@@ -14,7 +14,7 @@ use crate::catalog::content::block::{CompiledBlock, RenderedBlock};
 use crate::catalog::entry::entry_references::ReferenceCollector;
 use crate::catalog::entry::listed_text::listed_text;
 use crate::catalog::entry::{
-    EntryBuildContext, PackContext, RunKeys, check_limits, enter, entry_digest, with_roots_checkpoint,
+    EntryBuildContext, PackContext, RunKeys, check_limits, entry_digest, with_entry_timeout, with_roots_checkpoint,
 };
 use crate::catalog::inputs::{Inputs, arguments_size, refuse_many_arguments};
 use crate::catalog::listing::icons::{check_icons, listed_icons};
@@ -228,7 +228,7 @@ impl CompiledPrompt {
         catalog: &Catalog,
         call: &CallContext,
     ) -> Result<Vec<(Role, Vec<RenderedBlock>)>, CallError> {
-        let mut call = enter(call, self.plan.as_deref());
+        let mut call = with_entry_timeout(call, self.plan.as_deref());
         let arguments = call.budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given))?;
         let (mut arguments, roots) = self.inputs.confine(arguments?, &mut call).await?;
         call.budget.run(|| add_values(&self.imported.values, &mut arguments)).flatten()?;

@@ -29,7 +29,7 @@ use super::content::blob::CompiledBlob;
 use super::content::block::RenderedBlock;
 use super::content::compiled_result::{AuthorHints, CompiledResult, RenderedResult};
 use super::content::pack_file::{self, FileLocation, KeptFile};
-use super::entry::{PackContext, enter, with_roots_checkpoint};
+use super::entry::{PackContext, with_entry_timeout, with_roots_checkpoint};
 use super::inputs::{BindError, Inputs};
 use super::listing::{self, Annotations, ResourceInfo};
 use super::resource::resource_root::ResourceRoot;
@@ -344,7 +344,7 @@ impl CompiledResource {
         let path = values.values().next().cloned().unwrap_or_default();
         let given: Map<String, Value> = values.into_iter().map(|(name, value)| (name, Value::from(value))).collect();
         let bind_refusal = |bind_error: BindError| Refusal::from(bind_error).with_data(json!({ "uri": uri }));
-        let mut call = enter(call, self.plan());
+        let mut call = with_entry_timeout(call, self.plan());
         let bound = call.budget.run_sized(uri.len(), || self.inputs.bind_coerced(Some(given)))?;
         let arguments = bound.map_err(bind_refusal)?;
         let (arguments, roots) = self.inputs.confine(arguments, &mut call).await?;

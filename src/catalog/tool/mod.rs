@@ -16,7 +16,7 @@ use crate::catalog::complete::warn_of_tool_completions;
 use crate::catalog::content::block::RenderedBlock;
 use crate::catalog::content::compiled_result::{AuthorHints, CompiledResult, RenderedResult, StructuredValue};
 use crate::catalog::entry::{
-    EntryBuildContext, PackContext, RunKeys, check_limits, enter, entry_digest, with_roots_checkpoint,
+    EntryBuildContext, PackContext, RunKeys, check_limits, entry_digest, with_entry_timeout, with_roots_checkpoint,
 };
 use crate::catalog::inputs::argument_schema::DeclaredArguments;
 use crate::catalog::inputs::{BindError, Inputs, arguments_size, violations_message};
@@ -205,7 +205,7 @@ impl CompiledTool {
         if let Some(requires) = &self.requires {
             requires.check_client(name, call.client())?;
         }
-        let mut call = enter(call, self.plan.as_ref());
+        let mut call = with_entry_timeout(call, self.plan.as_ref());
         let bound = call.budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given))?;
         let arguments = bound.inspect_err(|error| self.log_undeclared_arguments(error))?;
         // A path may yet turn out to be another one, and what is done with is what counts.
